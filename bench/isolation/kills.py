@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from agex import Agent, AgexError, Memory, Versioned
 from agex.isolation import executor_of
+from agex.isolation.workspace.lower import lowers
 from agex.sandbox import Limits, Policy
 from agex.testing import ScriptedModel, python_action
 
@@ -31,18 +32,25 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--level", choices=["process", "kernel"], default="process")
     parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--python", choices=["guarded", "full"], default="guarded")
     options = parser.parse_args()
-    for what, count in killed(options.level, options.runs, options.seed).items():
+    for what, count in killed(options.level, options.runs, options.seed, options.python).items():
         print(f"{what:<44}{count:>8}")
 
 
-def killed(level: Literal["process", "kernel"], runs: int, seed: int) -> dict[str, int]:
+def killed(
+    level: Literal["process", "kernel"],
+    runs: int,
+    seed: int,
+    python: Literal["guarded", "full"] = "guarded",
+) -> dict[str, int]:
     """Run tasks one after the other, each with a worker that is killed at some moment.
 
     Args:
         level: where their code runs.
         runs: their number.
         seed: of the moments.
+        python: the interpreter of their code.
 
     Returns:
         What happened, and what was left, by name.
@@ -50,14 +58,14 @@ def killed(level: Literal["process", "kernel"], runs: int, seed: int) -> dict[st
     chance = random.Random(seed)  # noqa: S311 - moments, no secrets
     executor: Any = executor_of(level)
     launcher = executor._launcher
-    warm = executor.session(Policy.default(), Limits(), {})
+    warm = executor.session(Policy.default(), Limits(), {}, python=python)
     warm.open()
     warm.close()
     launch, timers, started = launcher.launch, [], []
     counted: Counter[str] = Counter()
 
-    def launched(order: Any) -> Any:
-        worker = launch(order)
+    def launched(order: Any, directory: Any = None) -> Any:
+        worker = launch(order, directory)
         started.append(worker.pid)
         strike = threading.Timer(chance.random() * LATEST, _strike, [worker, chance.choice(SIGNALS), counted])
         timers.append(strike)
@@ -69,7 +77,7 @@ def killed(level: Literal["process", "kernel"], runs: int, seed: int) -> dict[st
     state = Versioned(Memory())
     try:
         for number in range(runs):
-            counted[_outcome(level, number, state)] += 1
+            counted[_outcome(level, number, state, python)] += 1
             counted["commits lost or half"] += _is_damaged(state)
             if number % 100 == 99:
                 state = _fresh(state, counted)
@@ -86,13 +94,24 @@ def killed(level: Literal["process", "kernel"], runs: int, seed: int) -> dict[st
         "processes left": _left(launcher.pid),
         "descriptors left in the host": after[0] - before[0],
         "descriptors left in the zygote": after[1] - before[1],
+        "mounts left": _mounts(),
+        "directories in use": sum(each.users for each in lowers.held()),
     }
 
 
-def _outcome(level: Literal["process", "kernel"], number: int, state: Versioned) -> str:
-    codes = [f"n = {number}\nkept = n", "n = -1\nfor i in range(3000): pass", "task_success(None)"]
+def _mounts() -> int:
+    """Return how many mounts of workers this process sees."""
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    return sum("/stage/" in line or "agex-workspaces" in line for line in lines)
+
+
+def _outcome(
+    level: Literal["process", "kernel"], number: int, state: Versioned, python: Literal["guarded", "full"]
+) -> str:
+    file = f"\nfile = open('n.txt', 'w')\n_ = file.write('{number}')\nfile.close(); del file"
+    codes = [f"n = {number}\nkept = n{file}", "n = -1\nfor i in range(3000): pass", "task_success(None)"]
     model = ScriptedModel([[python_action(code)] for code in (*codes, codes[-1])])
-    agent = Agent(model=model, isolation=level, timeout_seconds=0.5)
+    agent = Agent(model=model, isolation=level, timeout_seconds=0.5, python=python)
 
     @agent.task
     def work() -> None: ...
@@ -108,7 +127,17 @@ def _is_damaged(state: Versioned) -> bool:
     """Tell whether a commit is not what one of the actions left, or the state is not its last one."""
     commits = [dict(state.checkout(one)) for one in state.history()]
     whole = all(one.get("n") in {one.get("kept"), -1} for one in commits if one)
+    whole &= all(
+        _file(state, commit) == str(dict(state.checkout(commit)).get("kept")).encode()
+        for commit in state.history()
+        if "kept" in state.checkout(commit)
+    )
     return not whole or dict(state) != (commits[0] if commits else {})
+
+
+def _file(state: Versioned, commit: Any) -> bytes | None:
+    """Return the file that the first action wrote, at a commit."""
+    return state.checkout(commit).files.get("n.txt")
 
 
 def _fresh(state: Versioned, counted: Counter[str]) -> Versioned:

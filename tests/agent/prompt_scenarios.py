@@ -80,7 +80,7 @@ def _text(model: ScriptedModel) -> str:
     shown = (
         str(first)
         + "\n\n"
-        + "\n\n".join(f"[{m.role}]\n{m.content}" for m in second.messages[len(first.messages) :])
+        + "\n\n".join(f"[{m.role}]\n{m.text}" for m in second.messages[len(first.messages) :])
     )
     return re.sub(r"Python 3\.\d+", "Python 3.x", shown)
 

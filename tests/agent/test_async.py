@@ -68,7 +68,7 @@ async def test_an_async_function_is_called_like_a_sync_one():
         return n * 10
 
     assert await double(agent)(4) == 41
-    assert "Call fetch like ordinary functions" in model.requests[0].messages[1].content
+    assert "Await fetch inside async functions" in model.requests[0].messages[1].content
 
 
 async def test_an_error_of_an_async_function_reaches_the_agents_code():

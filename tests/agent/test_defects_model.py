@@ -31,6 +31,10 @@ def last_shown(model: ScriptedModel) -> str:
     return model.requests[-1].messages[-1].content
 
 
+def last_sent(model: ScriptedModel) -> str:
+    return model.requests[-1].messages[-1].text
+
+
 def test_a_run_and_its_events_need_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
@@ -63,12 +67,14 @@ def test_a_cut_answer_is_not_executed_even_in_part(code: str) -> None:
 
 
 PROMISES = [
-    ("Variables, imports and functions stay", "import math\ny = math.floor(2.5)", "print(math.ceil(y))", "2"),
-    ("what it printed, the value of its last expression", "0", "print('said')\n40 + 2", "said\n42"),
+    ("Names persist from turn to turn", "import math\ny = math.floor(2.5)", "print(math.ceil(y))", "2"),
+    ("what was printed, the value of the last expression", "0", "print('said')\n40 + 2", "said\n42"),
     ("the traceback", "0", "a = 1\na / 0", "line 2"),
-    ("Each input is a variable under its own name, and inputs.<name>", "0", "x is inputs.x", "True"),
+    ("Inputs are variables, also inputs.<name>", "0", "x is inputs.x", "True"),
     ("help() lists what you were given", "0", "help()", "Registered:"),
-    ("dir() lists names", "0", "'x' in dir()", "True"),
+    ("dir(x) lists attributes", "0", "'real' in dir(x)", "True"),
+    ("the number of the turn", "0", "1", "[turn 3 of 10]"),
+    ("nothing of that code runs", "0", "print('ran')\nimport socket", "Nothing of this code was run:"),
 ]
 
 
@@ -79,12 +85,12 @@ def test_what_the_rules_promise_the_model_is_what_happens(
     agent, model = scripted(first, second, "task_success(0)")
     double(agent)(1)
     assert promise in " ".join(model.requests[0].messages[0].content.split())
-    assert shown in last_shown(model)
+    assert shown in last_sent(model)
 
 
 @pytest.mark.parametrize(
     ("tools", "right", "wrong"),
-    [(True, "by calling python_action", "```python"), (False, "```python", "python_action")],
+    [(True, "Call python_action", "```python"), (False, "```python", "python_action")],
 )
 def test_the_rules_tell_of_one_way_to_answer(tools: bool, right: str, wrong: str) -> None:
     model = ScriptedModel([[python_action("task_success(1)")]], tools=tools)

@@ -473,6 +473,46 @@ def test_an_input_that_cannot_be_kept_is_asked_for_by_name():
     assert use.resume(state=kept[0], inputs={"lock": "mine"}).value == 1
 
 
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_inputs_are_as_they_were_when_the_half_done_action_began(isolation):
+    state = Versioned()
+    killed: list[Versioned] = []
+
+    def send(text: str) -> str:
+        killed.append(state.fork())
+        return text
+
+    def made(where: Versioned):
+        rows_and_n = code("rows.append(n)\nn = n + 1\ntask_success(send(f'{rows} {n}'))")
+        agent = Agent(model=ScriptedModel([rows_and_n]), state=where, name="a", isolation=isolation)
+        agent.fn(send, external="idempotent")
+
+        @agent.task
+        def use(rows: list[int], n: int) -> str:
+            """Use."""
+
+        return use
+
+    assert made(state)([0], 1) == "[0, 1] 2"
+    assert made(killed[0]).resume().value == "[0, 1] 2"
+
+
+def test_an_input_whose_name_was_bound_anew_stays_an_input():
+    state = Versioned()
+    kept: list[Versioned] = []
+    replies = [code("n = n + 1"), code("look()\ntask_success(n * 10 + inputs.n)")]
+    agent = Agent(model=ScriptedModel(replies), state=state)
+    agent.fn(lambda: kept.append(state.fork()), name="look")
+
+    @agent.task
+    def use(n: int) -> int:
+        """Use."""
+
+    assert use(1) == 21
+    agent.model = ScriptedModel(replies[1:])
+    assert use.resume(state=kept[0]).value == 21
+
+
 async def test_async_functions_are_journalled_too():
     state = Versioned()
     killed: list[Versioned] = []

@@ -165,7 +165,7 @@ def test_modules_are_no_variables(make: Callable[[], State]) -> None:
     agent = Agent(model=ScriptedModel(answer))
     assert run(agent, state) == 1
     shown = seen[0][-1].content
-    assert shown.partition("Variables kept from earlier tasks (shown in short):\n")[2] == "x: int = 1"
+    assert shown.partition("Variables kept from earlier tasks (abbreviated):\n")[2] == "x: int = 1"
 
 
 def test_a_difference_and_a_log_tell_variables_only() -> None:

@@ -53,7 +53,7 @@ def test_a_class_shows_its_constructor_and_the_members_let_through():
     shown = listing([record("class", "Vault", Vault, exclude=("_*", "burn"))])
     assert shown == (
         'Classes:\nclass Vault(owner: str):\n    """Keeps things."""\n'
-        "    put(item: object) -> None  # Put an item in.\n    size"
+        "    size: int\n    def put(item: object) -> None  # Put an item in."
     )
 
 
@@ -67,7 +67,9 @@ def test_an_object_shows_its_methods_without_self():
 
 def test_a_medium_module_shows_member_names_and_no_submodules():
     shown = listing([record("module", "statistics", statistics, visibility="medium")])
-    assert shown.startswith("Modules (import before use):\nimport statistics  # Basic statistics module.")
+    assert shown.startswith(
+        "Modules (importing them is optional):\nimport statistics  # Basic statistics module."
+    )
     assert "median" in shown
     assert not re.search(r"\brandom\b", shown)
 

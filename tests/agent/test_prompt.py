@@ -24,6 +24,7 @@ from agex.agent.prompt.prompt import Brief, FullConversation, task_prompt
 from agex.contract import TaskSignature, doc_examples, given_examples
 from agex.models.actions import python_action
 from agex.models.base import Profile, Reply
+from agex.state import Live
 from agex.testing import ScriptedModel
 
 
@@ -84,7 +85,7 @@ def test_many_variables_of_a_state_are_bounded():
 
 def test_the_system_prompt_says_how_to_answer_for_the_model_at_hand():
     agent = Agent(primer="Mind the gap.")
-    assert "calling python_action" in view(agent, profile=Profile(tools=True))
+    assert "Call python_action" in view(agent, profile=Profile(tools=True))
     assert "```python" in view(agent, profile=Profile(tools=False))
     assert view(agent).endswith("Mind the gap.")
 
@@ -236,3 +237,49 @@ def test_both_styles_get_the_tasks_primer(style):
 
     f(1)
     assert "Mind the sign." in str(model.requests[0])
+
+
+def test_each_action_of_an_answer_has_its_own_result():
+    actions = [python_action(code) for code in ("print(1)", "1 / 0", "3")]
+    model = ScriptedModel([actions, [python_action("task_success(1)")]], tools=True)
+
+    @Agent(model=model).task
+    def f(x: int) -> int: ...
+
+    f(1)
+    message = model.requests[1].messages[-1]
+    first, second, third = message.results
+    assert (first, third) == ("1", "Not executed.")
+    assert "ZeroDivisionError" in second
+    assert message.note == "[turn 2 of 10]"
+
+
+def test_the_checks_and_the_keys_of_the_cache_are_told():
+    def short(value, inputs): ...
+
+    def f(x: int) -> int: ...
+
+    told = task_prompt(Brief(terms=Terms(signature=TaskSignature.of(f), checks=(short,)), cached=("seen", 3)))
+    assert "The value must pass: short" in told
+    assert "Keys of cache: 'seen', 3" in told
+
+
+def test_kept_code_is_told_by_its_head_and_what_loops_leave_is_not_told():
+    made = (
+        'def clean(text, *, deep=False):\n    """Clean it."""\nclass Row: pass\n'
+        "for i in range(3): pass\n_x, total, y = 1, 7, 2\ntask_success(1)"
+    )
+    model = ScriptedModel([f"```python\n{code}\n```" for code in (made, "task_success(1)")])
+    agent = Agent(model=model, state=Live())
+
+    @agent.task
+    def f() -> int: ...
+
+    f()
+    f()
+    told = str(model.requests[1])
+    assert "def clean(text, deep)  # Clean it." in told
+    assert "class Row" in told
+    assert "total: int = 7\ny: int = 2" in told
+    assert "i: int" not in told
+    assert "_x" not in told

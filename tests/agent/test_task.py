@@ -335,7 +335,9 @@ def test_a_task_decorator_takes_a_primer_in_three_ways():
         def f() -> int: ...
 
         assert f() == 1
-        assert model.requests[0].messages[1].content.startswith("be quick")
+        told = model.requests[0].messages[1].content
+        assert told.startswith("The task:\n```python\ndef f() -> int:\n")
+        assert told.endswith("\n\nbe quick")
 
 
 def test_local_annotations_resolve_in_every_decorator_form():

@@ -366,7 +366,7 @@ def test_the_model_is_offered_the_actions_that_there_are():
     _, model, shout = shouting("task_success(s)")
     shout("1")
     assert model.requests[0].actions == ("python_action", "write_file", "edit_file", "terminal_action")
-    assert "You have a workspace" in str(model.requests[0])
+    assert "The workspace is /" in str(model.requests[0])
 
 
 def test_a_skill_is_one_line_in_the_prompt_and_read_on_demand():

@@ -98,20 +98,23 @@ def test_a_table_shows_shape_types_and_first_rows():
     frame = pd.DataFrame({"city": ["Oslo", "Rome"] * 500, "year": range(1000)})
     lines = preview(frame, 300).splitlines()
     assert lines[0] == "DataFrame, 1000 rows x 2 columns"
-    assert "'year': int64" in lines[1]
-    assert lines[3].split() == ["0", "Oslo", "0"]
-    assert len(lines) == 8
+    assert lines[1] == "  'city': str, 2 distinct: 'Oslo', 'Rome'"
+    assert lines[2] == "  'year': int64, 0 .. 999"
+    assert lines[4].split() == ["0", "Oslo", "0"]
+    assert lines[8].split() == ["999", "Rome", "999"]
+    assert len(lines) == 9
 
 
 def test_a_table_shows_whole_rows_only():
     frame = pd.DataFrame({"text": ["x" * 30] * 10})
-    lines = preview(frame, 130).splitlines()
+    lines = preview(frame, 190).splitlines()
     assert lines[-1].endswith("x" * 30)
     assert len(lines) < 8
 
 
 def test_a_series_shows_its_name_length_and_type():
-    assert preview(pd.Series([1, 2], name="n"), 200) == "Series 'n', length 2, dtype int64\n0    1\n1    2"
+    shown = preview(pd.Series([1, 2], name="n"), 200)
+    assert shown == "Series 'n', length 2, dtype int64, 1 .. 2\n0    1\n1    2"
 
 
 VALUES = [

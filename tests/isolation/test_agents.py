@@ -558,13 +558,13 @@ def test_a_model_is_shown_the_variables_of_earlier_tasks_as_they_are(level):
     work(state=state)
     work(state=state)
     [message] = [each for each in agent.model.requests[-1].messages if "Variables kept" in each.content]
-    shown = message.content.partition("Variables kept from earlier tasks (shown in short):\n")[2]
+    shown = message.content.partition("Variables kept from earlier tasks (abbreviated):\n")[2]
     assert shown.splitlines() == [
-        "Box: type = <class Box>",
-        "Point: type = <class Point>",
+        "class Box",
+        "class Point",
+        "def dataclass(...)",
+        "def twice(n)" if level == "none" else "def twice(...)",
         "box: Box = <Box object: held=Point(x=2)>",
         "by_name: dict = {'twice': <function twice>}",
-        "dataclass: function = <function dataclass>",
         "points: list = [Point(x=1)]",
-        "twice: function = <function twice>",
     ]

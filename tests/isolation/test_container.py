@@ -23,7 +23,7 @@ from agex.files import connect_fs
 from agex.isolation import ContainerExecutor
 from agex.isolation.container.executor import _removing
 from agex.isolation.lockdown.namespaces import installation
-from agex.isolation.worker.environment import this_process
+from agex.isolation.wire.process_identity import this_process
 from agex.sandbox import Limits, Policy
 from agex.shell import TerminalCommand
 from agex.testing import ScriptedModel, check_executor, python_action
@@ -215,7 +215,7 @@ import os, sys
 sys.path.append({str(Path(__file__).parent)!r})
 from agex.isolation import ContainerExecutor
 from agex.isolation.container.executor import _removing
-from agex.isolation.worker.environment import this_process
+from agex.isolation.wire.process_identity import this_process
 from agex.isolation.lockdown.namespaces import installation
 from agex.sandbox import Limits, Policy
 executor = ContainerExecutor({address!r})

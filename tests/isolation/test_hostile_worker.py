@@ -46,6 +46,7 @@ class Puppet:
         ours, self.theirs = socket.socketpair()
         self.channel = Channel(SocketStream(ours))
         self.peer = Channel(SocketStream(self.theirs.dup()))
+        self.directory = None
         self.killed = False
         self._act = act
         self._thread = threading.Thread(target=self._serve)

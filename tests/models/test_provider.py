@@ -419,3 +419,15 @@ def test_a_fallback_model_offers_tools_only_where_each_of_its_models_takes_them(
     without = PydanticTestModel(profile=ModelProfile(supports_tools=False))
     assert PydanticAIModel(FallbackModel(PydanticTestModel(), without)).profile.tools is False
     assert PydanticAIModel(FallbackModel(PydanticTestModel(), PydanticTestModel())).profile.tools is True
+
+
+def test_each_call_is_answered_with_its_own_result_where_it_is_known() -> None:
+    calls = [ToolCallPart("python_action", {"code": f"{name}()"}, name) for name in "ab"]
+    reply = saying(*calls).ask(HELLO)
+    answer = Message(
+        role="user", content="[action 1]\n3\n[action 2]\n4", results=("3", "4"), note="[turn 2 of 9]"
+    )
+    asked = (*HELLO.messages, Message(role="assistant", content="", reply=reply), answer)
+    messages = conversation(Request(messages=asked))
+    returns = [p for p in messages[2].parts if isinstance(p, ToolReturnPart)]
+    assert [p.content for p in returns] == ["3", "4\n\n[turn 2 of 9]"]

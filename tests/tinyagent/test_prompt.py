@@ -70,7 +70,7 @@ def test_without_a_working_directory_there_are_no_files():
 
 def test_a_model_with_tool_calls_is_told_of_both_ways_to_answer():
     told = system(ScriptedModel([ANSWER], tools=True))
-    assert "Answer by calling python_action with the code, or with the code in one ```python block." in told
+    assert "Call python_action with the code, or reply with the code in one ```python block." in told
 
 
 def test_the_suffix_stands_at_the_end():

@@ -46,18 +46,18 @@ def _tool(name: str) -> dict[str, Any]:
 
 
 def _messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
-    """Translate a conversation: what follows tool calls answers them, the first one with all of it."""
+    """Translate a conversation: what follows tool calls answers them, each with its own result."""
     translated: list[dict[str, Any]] = []
     for message in messages:
         calls = translated[-1].get("tool_calls", []) if translated else []
         if message.role == "assistant":
             translated.append(_said(message))
         elif message.role == "user" and calls:
-            translated += _results(message.content, calls)
+            translated += _results(message, calls)
             if message.images:
                 translated.append({"role": "user", "content": _parts("", message.images)})
         else:
-            translated.append({"role": message.role, "content": _parts(message.content, message.images)})
+            translated.append({"role": message.role, "content": _parts(message.text, message.images)})
     return translated
 
 
@@ -70,9 +70,8 @@ def _said(message: Message) -> dict[str, Any]:
     return {"role": "assistant", "content": message.content.strip() or "(no answer)"}
 
 
-def _results(observation: str, calls: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for number, call in enumerate(calls):
-        text = observation if number == 0 else "See the first result."
+def _results(message: Message, calls: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for text, call in zip(message.answers(len(calls)), calls, strict=True):
         yield {"role": "tool", "tool_call_id": call["id"], "content": text}
 
 

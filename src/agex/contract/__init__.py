@@ -9,12 +9,22 @@ Reading order: ``signature`` (inputs and result), ``annotations`` and ``checker`
 check), the checks themselves (``scalars``, ``containers``, ``unions``, ``records`` with ``fields``,
 ``constraints``), ``walk`` and ``mismatch`` (one pass over a value and its errors). ``real_types`` and
 ``plain_values`` read values past the code of guest classes; ``preview`` and ``host_repr`` write them out.
-``examples`` and ``equality`` are for the examples that bind a task, ``body`` for the empty function.
+``definitions`` writes out the classes that a signature names. ``examples`` and ``equality`` are for the
+examples that bind a task, ``body`` for the empty function.
 """
 
 from agex.contract.annotation_names import annotation_names, is_record
 from agex.contract.annotations import Unresolved
 from agex.contract.checker import Checker
+from agex.contract.definitions import (
+    class_definition,
+    class_head,
+    class_methods,
+    columns_text,
+    definitions,
+    named_records,
+    own_doc,
+)
 from agex.contract.equality import same_value
 from agex.contract.examples import (
     Example,
@@ -37,13 +47,20 @@ __all__ = [
     "TaskSignature",
     "Unresolved",
     "annotation_names",
+    "class_definition",
+    "class_head",
+    "class_methods",
+    "columns_text",
+    "definitions",
     "describe_failure",
     "doc_examples",
     "given_examples",
     "got_instead",
     "holds_guests",
     "is_record",
+    "named_records",
     "outcome_matches",
+    "own_doc",
     "preview",
     "same_value",
     "short_repr",

@@ -21,7 +21,15 @@ from agex.errors import DefinitionError
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-__all__ = ["of_dataclass", "of_model", "of_named_tuple", "of_typed_dict", "reads_dicts_itself"]
+__all__ = [
+    "dict_keys",
+    "field_hints",
+    "of_dataclass",
+    "of_model",
+    "of_named_tuple",
+    "of_typed_dict",
+    "reads_dicts_itself",
+]
 
 CheckFor: TypeAlias = Callable[[Any], Check]
 """Makes the check of an annotation, in the scope of the class that is read."""
@@ -29,7 +37,7 @@ CheckFor: TypeAlias = Callable[[Any], Check]
 
 def of_dataclass(cls: Any, scope: Scope, check_for: CheckFor) -> dict[str, Field]:
     """Read a dataclass, pydantic's own kind included."""
-    hints = _hints(cls, scope)
+    hints = field_hints(cls, scope)
     return {
         each.name: Field(
             check=check_for(hints[each.name]),
@@ -44,7 +52,7 @@ def of_dataclass(cls: Any, scope: Scope, check_for: CheckFor) -> dict[str, Field
 
 def of_named_tuple(cls: Any, scope: Scope, check_for: CheckFor) -> dict[str, Field]:
     """Read a NamedTuple; one without annotations takes anything in its fields."""
-    hints = _hints(cls, scope)
+    hints = field_hints(cls, scope)
     return {
         name: Field(
             check=check_for(hints.get(name, Any)),
@@ -59,7 +67,7 @@ def of_named_tuple(cls: Any, scope: Scope, check_for: CheckFor) -> dict[str, Fie
 def of_typed_dict(cls: Any, scope: Scope, check_for: CheckFor) -> dict[str, Field]:
     """Read a TypedDict."""
     found = {}
-    for name, hint in _hints(cls, scope).items():
+    for name, hint in field_hints(cls, scope).items():
         annotation, qualifiers = strip(hint)
         required = name in cls.__required_keys__
         # With PEP 563 the class itself does not know the qualifiers, they were still strings.
@@ -101,7 +109,7 @@ def of_model(cls: type[BaseModel], scope: Scope, check_for: CheckFor) -> dict[st
             check=_given_check(info, name in decorated or "*" in decorated, check_for),
             expected=describe(info.annotation),
             required=info.is_required(),
-            keys=_keys(name, info, cls),
+            keys=dict_keys(name, info, cls),
             default=info.default,
             held=_held_check(info.annotation, annotation, own, check_for) if own else None,
             validate=validated_again(cls, name) if _validates_again(cls, info.annotation, own) else None,
@@ -186,7 +194,7 @@ def _decorated(cls: type[BaseModel]) -> dict[str, list[_Validator]]:
     return found
 
 
-def _keys(name: str, info: FieldInfo, cls: type[BaseModel]) -> tuple[str, ...]:
+def dict_keys(name: str, info: FieldInfo, cls: type[BaseModel]) -> tuple[str, ...]:
     """Return the keys a field may have in a dict; a path into the dict is pydantic's to follow."""
     alias = info.validation_alias
     if alias is None:
@@ -208,7 +216,7 @@ def _complete(cls: type[BaseModel], scope: Scope) -> None:
         raise DefinitionError(f"the model {cls.__name__} is not usable: {error.message}") from error
 
 
-def _hints(cls: type, scope: Scope) -> dict[str, Any]:
+def field_hints(cls: type, scope: Scope) -> dict[str, Any]:
     """Resolve the annotations of a class, inherited ones included."""
     parameters = {p.__name__: p for p in getattr(cls, "__type_params__", ())}
     local = scope.locals if "<locals>" in cls.__qualname__ else {}

@@ -29,6 +29,7 @@ from agex.contract.real_types import (
     real_iter,
     real_len,
 )
+from agex.contract.table_preview import column_line, picked_rows, table_lines
 from agex.escaping import line
 
 __all__ = ["preview", "short_repr"]
@@ -301,8 +302,43 @@ def _library_value(value: Any) -> str | None:
     if numpy is not None and is_known(kind, numpy.ndarray):
         return f"<{class_name(kind)} shape={value.shape} dtype={value.dtype}>"
     tables = (pandas.DataFrame, pandas.Series, pandas.Index) if pandas is not None else ()
-    shaped = is_known(kind, *tables)
-    return f"<{class_name(kind)} shape={value.shape}>" if shaped else None
+    if is_known(kind, *tables):
+        return f"<{class_name(kind)} shape={value.shape}>"
+    return _picture(value) or _graph(value) or _polars(value)
+
+
+def _picture(value: Any) -> str | None:
+    """Write the size and mode of an image of Pillow."""
+    pillow = _loaded("PIL.Image")
+    if pillow is None or not is_known(type(value), pillow.Image):
+        return None
+    width, height = value.size
+    return f"<{class_name(type(value))} {width}x{height} {value.mode}>"
+
+
+def _graph(value: Any) -> str | None:
+    """Write the counts of a graph of networkx, without a hash or a comparison of its nodes."""
+    networkx = _loaded("networkx")
+    if networkx is None or not is_known(type(value), networkx.Graph):
+        return None
+    many = is_subclass(type(value), networkx.MultiGraph)
+    found = own_attributes(value)
+    near = [each for held in dict.values(found["_adj"]) for each in dict.values(held)]
+    edges = sum(len(each) for each in near) if many else len(near)
+    if not is_subclass(type(value), networkx.DiGraph):
+        edges = (edges + 1) // 2  # each but a loop stands at both of its nodes
+    return f"<{class_name(type(value))} {len(found['_node'])} nodes, {edges} edges>"
+
+
+def _polars(value: Any) -> str | None:
+    """Write the shape of a frame or series of polars and the types of its columns."""
+    polars = _loaded("polars")
+    if polars is None or not is_known(type(value), polars.DataFrame, polars.Series):
+        return None
+    if is_known(type(value), polars.Series):
+        return f"<polars Series {short_repr(value.name, 40)} length={len(value)} dtype={value.dtype}>"
+    columns = ", ".join(f"{short_repr(name, 40)}: {kind}" for name, kind in value.schema.items())
+    return f"<polars DataFrame shape={value.shape} columns {columns}>"
 
 
 def _table(value: Any, limit: int) -> str | None:
@@ -310,17 +346,20 @@ def _table(value: Any, limit: int) -> str | None:
     if pandas is None:
         return None
     if is_known(type(value), pandas.DataFrame):
-        types = ", ".join(f"{short_repr(name, 40)}: {t}" for name, t in islice(value.dtypes.items(), 50))
         rows, columns = value.shape
-        head = pandas.DataFrame(value).iloc[:_ROWS, :20]  # without its `attrs`, of which copies would be made
-        head.index, head.columns = _labels(head.index), _labels(head.columns)
-        head = head.map(_cell)
-        told = f"DataFrame, {rows} rows x {columns} columns\ncolumns {_cut(types, limit // 2)}"
-        return _with_lines(told, head.to_string() if value.size else "", limit)
+        plain = pandas.DataFrame(value)  # without its `attrs`, of which copies would be made
+        lines = table_lines(plain, partial(short_repr, limit=40), limit // 2)
+        told = _cut("\n".join([f"DataFrame, {rows} rows x {columns} columns", *lines]), limit * 2 // 3)
+        part = plain.iloc[picked_rows(rows), :20]
+        part.index, part.columns = _labels(part.index), _labels(part.columns)
+        part = part.map(_cell)
+        return _with_lines(told, part.to_string(header=True) if value.size else "", limit)
     if is_known(type(value), pandas.Series):
-        head = pandas.Series(value.array[:_ROWS], index=_labels(value.index[:_ROWS])).map(_cell)
-        told = f"Series {short_repr(value.name, 40)}, length {len(value)}, dtype {value.dtype}"
-        return _with_lines(told, head.to_string() if value.size else "", limit)
+        picked = picked_rows(len(value))
+        part = pandas.Series(value.array[picked], index=_labels(value.index[picked])).map(_cell)
+        facts = column_line(pandas.Series(value), partial(short_repr, limit=40))
+        told = f"Series {short_repr(value.name, 40)}, length {len(value)}, dtype {line(facts)}"
+        return _with_lines(told, part.to_string() if value.size else "", limit)
     if is_known(type(value), pandas.Index):
         items = ", ".join(str(_cell(each)) for each in value[:_ROWS])
         return f"{class_name(type(value))}, length {len(value)}, dtype {value.dtype}: {items}"

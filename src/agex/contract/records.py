@@ -11,7 +11,8 @@ from pydantic import BaseModel, RootModel, ValidationError
 
 from agex.contract.mismatch import Mismatch, Tally, attribute, item
 from agex.contract.plain_values import bare, copied_as
-from agex.contract.real_types import is_subclass, real_attribute, real_items
+from agex.contract.preview import short_repr
+from agex.contract.real_types import class_name, is_subclass, real_attribute, real_items
 from agex.contract.walk import Check, Walk, once
 
 __all__ = [
@@ -147,26 +148,35 @@ def _checked_keys(
 ) -> dict[str, Any]:
     """Check the items of a dict against the fields; return them with what had to be built."""
     by_key = {key: (name, field) for name, field in fields.items() for key in field.keys}
+    items = real_items(value)
+    known = [by_key.get(key) if type(key) is str else None for key, _ in items]
+    unknown = [pair for pair, field in zip(items, known, strict=True) if field is None]
+    found = {field[0] for field in known if field is not None}
+    missing = [field for name, field in fields.items() if field.required and field.keys and name not in found]
     tally = Tally()
-    given: dict[str, Any] = {}
-    found: set[str] = set()
-    for key, old in real_items(value):
-        name, field = by_key.get(key, ("", None)) if type(key) is str else ("", None)
-        if field is None:
-            given[key] = old
-            if not extra:
-                tally.note(f"{expected}, which has no key {item(key)[1:-1]}")
-            continue
-        found.add(name)
-        try:
-            given[key] = field.check(old, walk)
-        except Mismatch as mismatch:
-            tally.add(mismatch, item(key))
-    for name, field in fields.items():
-        if field.required and field.keys and name not in found:
-            tally.note(f"{expected}, the key {field.keys[0]!r} ({field.expected}) is missing")
+    if missing or (unknown and not extra):
+        tally.note(f"{expected}, {_wrong_keys(missing, unknown)}")
+    given = dict(items)
+    for (key, old), field in zip(items, known, strict=True):
+        if field is not None:
+            try:
+                given[key] = field[1].check(old, walk)
+            except Mismatch as mismatch:
+                tally.add(mismatch, item(key))
     tally.settle()
     return given
+
+
+_MOST_KEYS = 20
+"""Keys named in one message, missing or unexpected."""
+
+
+def _wrong_keys(missing: Sequence[Field], unknown: Sequence[tuple[Any, Any]]) -> str:
+    """Return which keys are missing and which are unexpected, with their types: a typo is seen at once."""
+    lacks = [f"{field.keys[0]!r} ({field.expected})" for field in missing[:_MOST_KEYS]]
+    has = [f"{short_repr(key, 40)} ({class_name(type(each))})" for key, each in unknown[:_MOST_KEYS]]
+    parts = [(f"missing: {', '.join(lacks)}", lacks), (f"unexpected: {', '.join(has)}", has)]
+    return "; ".join(text for text, keys in parts if keys)
 
 
 def _built(build: Callable[[], Any], expected: str, within: str = "") -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agex.files.file_tree import FileTree, Names
+from agex.files.file_tree import FileTree, Names, Revision
 
 if TYPE_CHECKING:
     from monkeyfs import FileMetadata
@@ -33,6 +33,18 @@ class WatchedFiles(FileTree):
         self._files = files
         self._before: dict[str, bytes | None] = {}
         """The former bytes of each touched file, None for a new one; a digest of them would cost as much."""
+
+    def max_bytes(self) -> int | None:
+        return self._files.max_bytes()
+
+    def revision(self) -> Revision:
+        return self._files.revision()
+
+    def stamps(self) -> dict[str, object]:
+        return self._files.stamps()
+
+    def stamp(self, path: str) -> object:
+        return self._files.stamp(path)
 
     def take_changes(self) -> Changes:
         """Return what was changed since the last time."""
@@ -65,12 +77,15 @@ class WatchedFiles(FileTree):
         return resolved
 
     def write(self, path: str, content: bytes, mode: str = "w") -> None:
+        self.writes += 1
         self._files.write(self._touch(path), content, mode)
 
     def remove(self, path: str) -> None:
+        self.writes += 1
         self._files.remove(self._touch(path))
 
     def rename(self, src: str, dst: str) -> None:
+        self.writes += 1
         old, new = self._touch_all(src), self.resolve_path(dst)
         if self._files.isdir(old):
             for below in self._files.list(old, recursive=True):
@@ -98,10 +113,13 @@ class WatchedFiles(FileTree):
             require_room(self.resolve_path(path), size)
 
     def rmdir(self, path: str) -> None:
+        self.writes += 1
         self._files.rmdir(self.resolve_path(path))
 
     def mkdir(self, path: str, parents: bool = False, exist_ok: bool = False) -> None:
+        self.writes += 1
         self._files.mkdir(self.resolve_path(path), parents, exist_ok)
 
     def utime(self, path: str, times: tuple[float, float] | None = None) -> None:
+        self.writes += 1
         self._files.utime(self.resolve_path(path), times)

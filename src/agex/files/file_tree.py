@@ -22,7 +22,18 @@ from monkeyfs import FileInfo, FileMetadata
 
 from agex.files.open_file import open_file
 
-__all__ = ["Entry", "FileStat", "FileTree", "Infos", "Names", "Space", "failure", "metadata", "refuse"]
+__all__ = [
+    "Entry",
+    "FileStat",
+    "FileTree",
+    "Infos",
+    "Names",
+    "Revision",
+    "Space",
+    "failure",
+    "metadata",
+    "refuse",
+]
 
 Names: TypeAlias = list[str]
 Infos: TypeAlias = list[FileInfo]
@@ -67,6 +78,22 @@ class Space(Protocol):
 
     def set_time(self, path: str, modified: float) -> None: ...
 
+    def stamp(self, path: str) -> object:
+        """Return what equals the stamp of another entry only if both have the same content."""
+        ...
+
+
+@dataclass(frozen=True)
+class Revision:
+    """The files of one time. Two that are equal and have a version have the same files."""
+
+    origin: object
+    """Where the files are kept."""
+    version: int | None
+    """Grows with every change; None where changes are not noticed."""
+    mounts: tuple[tuple[str, FileTree], ...] = ()
+    """Trees that lie above those files, and never change."""
+
 
 class FileTree(abc.ABC):
     """A tree of files and directories, with a working directory of its own.
@@ -74,6 +101,9 @@ class FileTree(abc.ABC):
     Paths are POSIX paths of text; ``..`` goes up by its name and never above the root. There are no
     links: making one is refused. What fails raises the `OSError` that the operating system would.
     """
+
+    writes = 0
+    """How often something was changed through this very object, where it counts that."""
 
     def __init__(self) -> None:
         self._cwd = "/"
@@ -142,6 +172,30 @@ class FileTree(abc.ABC):
         return "/" + resolved.lstrip("/")
 
     realpath = resolve_path
+
+    def max_bytes(self) -> int | None:
+        """Return the most bytes that all files may have together; None for no limit."""
+        return None
+
+    def revision(self) -> Revision:
+        """Return what tells the files of now from those of another time."""
+        return Revision(self, None)
+
+    def stamps(self) -> dict[str, object]:
+        """Return a stamp of each file and directory, by path from the root, those with a slash at the end.
+
+        Two stamps of one path are equal only if the content is the same.
+        """
+        found: dict[str, object] = {}
+        for path in self.list("/", recursive=True):
+            is_dir = self.isdir(f"/{path}")
+            found[f"{path}/" if is_dir else path] = None if is_dir else self.stamp(path)
+        return found
+
+    def stamp(self, path: str) -> object:
+        """Return the stamp of a file."""
+        about = self.stat(f"/{path}")
+        return about.size, about.created_at, about.modified_at
 
     def getcwd(self) -> str:
         """Return the working directory."""

@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from agex.files.file_tree import FileTree, Names, failure, metadata
+from agex.files.file_tree import FileTree, Names, Revision, failure, metadata
 
 if TYPE_CHECKING:
     from monkeyfs import FileMetadata
@@ -47,6 +47,30 @@ class MountedFiles(FileTree):
         """Return the names in a directory that lead to mount points."""
         start = directory.rstrip("/") + "/"
         return {point[len(start) :].split("/")[0] for point in self._mounts if point.startswith(start)}
+
+    def max_bytes(self) -> int | None:
+        return self._base.max_bytes()
+
+    def revision(self) -> Revision:
+        own = self._base.revision()
+        return Revision(own.origin, own.version, (*own.mounts, *self._mounts.items()))
+
+    def stamps(self) -> dict[str, object]:
+        points = [f"{point[1:]}/" for point in self._mounts]
+        found = {
+            path: stamp
+            for path, stamp in self._base.stamps().items()
+            if not any(path.startswith(point) for point in points)
+        }
+        for point, tree in self._mounts.items():
+            names = point[1:].split("/")
+            found |= {"/".join(names[:depth]) + "/": None for depth in range(1, len(names) + 1)}
+            found |= {f"{point[1:]}/{path}": stamp for path, stamp in tree.stamps().items()}
+        return found
+
+    def stamp(self, path: str) -> object:
+        tree, inner = self._at(f"/{path}")
+        return tree.stamp(inner[1:])
 
     def stat(self, path: str) -> FileMetadata:
         tree, inner = self._at(path)

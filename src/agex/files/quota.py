@@ -25,18 +25,18 @@ class Quota:
     def __init__(self, max_size_mb: float, count: Callable[[], int]) -> None:
         self.lock = threading.RLock()
         """Held from the question whether there is room until the file is written."""
-        self._most = int(max_size_mb * _MB)
+        self.most = int(max_size_mb * _MB)
         self._count = count
         self._used: int | None = None
 
     def require(self, path: str, more: int) -> None:
         """Raise ``OSError`` where *more* bytes would pass the limit."""
         with self.lock:
-            if self._used is None or self._used + more > self._most:
+            if self._used is None or self._used + more > self.most:
                 self._used = self._count()
             total = self._used + more
-        if more > 0 and total > self._most:
-            raise exceeded(path, total, self._most)
+        if more > 0 and total > self.most:
+            raise exceeded(path, total, self.most)
 
     def add(self, more: int) -> None:
         """Take note of bytes that were written; less than nothing for bytes that went."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from monkeyfs import suspend
 
 from agex.errors import DefinitionError
-from agex.files.file_tree import FileTree, Names, failure, metadata
+from agex.files.file_tree import FileTree, Names, Revision, failure, metadata
 from agex.files.quota import Quota
 
 if TYPE_CHECKING:
@@ -82,6 +82,22 @@ class IsolatedFiles(FileTree):
     def view(self) -> IsolatedFiles:
         """Return the same files with a working directory of their own."""
         return _View(self)
+
+    def max_bytes(self) -> int | None:
+        return None if self._quota is None else self._quota.most
+
+    def revision(self) -> Revision:
+        about = os.fstat(self._root)
+        return Revision((about.st_dev, about.st_ino), None)
+
+    @_on_host
+    def stamp(self, path: str) -> object:
+        with self._parent(f"/{path}") as (at, name):
+            return _stamp(_lstat(name, at, path))
+
+    @_on_host
+    def stamps(self) -> dict[str, object]:
+        return dict(_stamps(self._root))
 
     # -- walking ---------------------------------------------------------------------------------
 
@@ -175,6 +191,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def write(self, path: str, content: bytes, mode: str = "w") -> None:
+        self.writes += 1
         if mode not in ("w", "a"):
             raise ValueError(f"invalid mode: {mode!r}; give 'w' or 'a'")
         with self._accounted(path):
@@ -192,6 +209,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def remove(self, path: str) -> None:
+        self.writes += 1
         with self._accounted(path), self._parent(path) as (at, name):
             if stat.S_ISDIR(_lstat(name, at, path).st_mode):
                 raise failure(errno.EISDIR, path)
@@ -199,6 +217,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def rmdir(self, path: str) -> None:
+        self.writes += 1
         with self._parent(path) as (at, name):
             if name == ".":
                 raise failure(errno.EBUSY, path)
@@ -209,6 +228,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def mkdir(self, path: str, parents: bool = False, exist_ok: bool = False) -> None:
+        self.writes += 1
         names = [name for name in self.resolve_path(path).split("/") if name]
         if parents:
             for depth in range(1, len(names)):
@@ -225,6 +245,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def rename(self, src: str, dst: str) -> None:
+        self.writes += 1
         goes = 0 if self.resolve_path(src) == self.resolve_path(dst) else self._size(dst)
         with self._parent(src) as (at, name), self._parent(dst) as (to, new):
             found = _lstat(name, at, src)
@@ -239,6 +260,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def utime(self, path: str, times: tuple[float, float] | None = None) -> None:
+        self.writes += 1
         with self._parent(path) as (at, name):
             descriptor = _opened(name, _READ, at, path)
         try:
@@ -315,6 +337,26 @@ def _walk(at: int, path: str, shown: str = "") -> Iterator[str]:
                 yield from _walk(below, path, f"{shown}{name}/")
             finally:
                 os.close(below)
+
+
+def _stamps(at: int, shown: str = "") -> Iterator[tuple[str, object]]:
+    """Yield a stamp of each file and directory below an open directory; links and the like are left out."""
+    with os.scandir(at) as entries:
+        found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    for name, about in found:
+        if stat.S_ISDIR(about.st_mode):
+            yield f"{shown}{name}/", None
+            below = _open_directory(name, at, shown + name)
+            try:
+                yield from _stamps(below, f"{shown}{name}/")
+            finally:
+                os.close(below)
+        elif stat.S_ISREG(about.st_mode) and about.st_nlink == 1 and not name.startswith(_UNFINISHED):
+            yield shown + name, _stamp(about)
+
+
+def _stamp(about: os.stat_result) -> tuple[int, ...]:
+    return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
 
 def _bytes_below(at: int) -> int:

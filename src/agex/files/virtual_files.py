@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from agex.files.file_tree import FileTree, Names, Space, failure, metadata
+from agex.files.file_tree import FileTree, Names, Revision, Space, failure, metadata
 from agex.files.quota import exceeded
 
 if TYPE_CHECKING:
@@ -102,6 +102,21 @@ class VirtualFiles(FileTree):
         self._most = None if max_size_mb is None else int(max_size_mb * _MB)
         with _indexes_lock:
             self._index = _indexes.setdefault(space, _Index(space))
+
+    def max_bytes(self) -> int | None:
+        return self._most
+
+    def revision(self) -> Revision:
+        if isinstance(self.space, MemorySpace):
+            return Revision(*self.space.lineage())
+        return Revision(self.space, self.space.version)
+
+    def stamps(self) -> dict[str, object]:
+        with self._index.lock:
+            return {path: self.space.stamp(path) for path in self.space.entries}
+
+    def stamp(self, path: str) -> object:
+        return self.space.stamp(path)
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -305,10 +320,28 @@ class _Entry:
 class MemorySpace:
     """Files and directories by path; see `Space`."""
 
-    def __init__(self) -> None:
+    def __init__(self, copied: MemorySpace | None = None) -> None:
         self.version = 0
+        self._origin: MemorySpace = self
+        self._copied: int | None = 0
         self._entries: dict[str, _Entry] = {}
         self._contents: dict[str, bytes] = {}
+        if copied is not None:
+            self._origin, self._copied = copied.lineage()
+            self._entries, self._contents = dict(copied._entries), dict(copied._contents)
+
+    def lineage(self) -> tuple[MemorySpace, int | None]:
+        """Return the space that this one was copied from and its version then, as long as nothing changed.
+
+        A changed copy has a version of no other space, which its origin alone does not tell.
+        """
+        if self._origin is self:
+            return self, self.version
+        return self._origin, self._copied if self.version == 0 else None
+
+    def stamp(self, path: str) -> object:
+        """Return the bytes of a file, which are held anyway."""
+        return self._contents[path]
 
     @property
     def entries(self) -> Mapping[str, _Entry]:

@@ -81,11 +81,13 @@ class Workspace:
 
     def fresh(self) -> Workspace:
         """Return a workspace for one task that no state keeps: it begins with the files that are here."""
+        own = self.files.space if isinstance(self.files, VirtualFiles) else None
+        if isinstance(own, MemorySpace):
+            return self.over(MemorySpace(own))
         space = MemorySpace()
-        if isinstance(self.files, VirtualFiles):
-            for path, entry in self.files.space.entries.items():
-                content = self.files.space[path]
-                space.put(path, content, created=entry.created, modified=entry.modified)
+        if own is not None:
+            for path, entry in own.entries.items():
+                space.put(path, own[path], created=entry.created, modified=entry.modified)
         return self.over(space)
 
     def write(self, path: str, content: bytes | str, mode: str = "w") -> None:

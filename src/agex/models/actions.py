@@ -88,7 +88,7 @@ def edit_file(path: str, search: str, replace: str) -> EditFileAction:
 
 TOOLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "python_action": (
-        "Run Python code in the task's namespace.",
+        "Run Python code. Names persist from call to call; the task is finished from here.",
         {"code": "The code, as plain Python without fences."},
     ),
     "terminal_action": (

@@ -73,6 +73,22 @@ class Message:
     images: tuple[Image, ...] = ()
     reply: Reply | None = None
     """For an assistant message, the reply it repeats."""
+    results: tuple[str, ...] = ()
+    """For the answer to a reply of several actions, the result of each, in order; `content` has them all."""
+    note: str = ""
+    """A remark after the content, such as the number of the turn."""
+
+    @property
+    def text(self) -> str:
+        """The content with the note: what a model is sent."""
+        return "\n\n".join(part for part in (self.content, self.note) if part)
+
+    def answers(self, count: int) -> list[str]:
+        """Return the answers to *count* calls: each with its own result, or the first one with all of it."""
+        if len(self.results) != count:
+            return [self.text, *["See the first result."] * (count - 1)]
+        *first, last = self.results
+        return [*first, "\n\n".join(part for part in (last, self.note) if part)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +107,7 @@ class Request:
     text includes it; others ignore it."""
 
     def __str__(self) -> str:
-        return "\n\n".join(f"[{m.role}]\n{m.content}" for m in self.messages)
+        return "\n\n".join(f"[{m.role}]\n{m.text}" for m in self.messages)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ def to_messages(messages: Sequence[Message]) -> list[ModelMessage]:
     """Translate a conversation.
 
     An assistant message goes back as the provider's own response; the user message after it
-    answers each of its tool calls, the first one with the whole observation.
+    answers each of its tool calls with its own result.
     """
     from pydantic_ai.messages import ModelRequest
 
@@ -64,15 +64,15 @@ def _parts(message: Message, answered: ModelResponse | None) -> list[ModelReques
     if message.role == "system":
         return [SystemPromptPart(content=message.content)]
     if answered is None or not answered.tool_calls:
-        return [UserPromptPart(content=_content(message.content, message))]
-    returns = _returns(message.content, answered)
+        return [UserPromptPart(content=_content(message.text, message))]
+    returns = _returns(message, answered)
     return [*returns, UserPromptPart(content=_content("", message))] if message.images else returns
 
 
-def _returns(observation: str, answered: ModelResponse) -> list[ModelRequestPart]:
+def _returns(message: Message, answered: ModelResponse) -> list[ModelRequestPart]:
     from pydantic_ai.messages import ToolReturnPart
 
-    contents = [observation] + ["See the first result." for _ in answered.tool_calls[1:]]
+    contents = message.answers(len(answered.tool_calls))
     return [
         ToolReturnPart(tool_name=call.tool_name, content=content, tool_call_id=call.tool_call_id)
         for call, content in zip(answered.tool_calls, contents, strict=True)

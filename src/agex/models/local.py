@@ -177,7 +177,7 @@ def _holds_a_whole_block(text: str) -> bool:
 
 
 def _body(request: Request, settings: LocalSettings) -> dict[str, Any]:
-    messages = [{"role": message.role, "content": message.content} for message in request.messages]
+    messages = [{"role": message.role, "content": message.text} for message in request.messages]
     if request.prefill:
         messages.append({"role": "assistant", "content": request.prefill})
     return {

@@ -44,7 +44,7 @@ from agex.sandbox.runtime.limits import Limits, Stop, require_limits, require_ro
 from agex.sandbox.runtime.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.runtime.provenance import session_in
 from agex.sandbox.runtime.result import Enforcement, Result, enforced
-from agex.sandbox.stdlib.traceback import format_error
+from agex.sandbox.stdlib.traceback import Blank, format_error
 
 __all__ = ["Runner"]
 
@@ -263,7 +263,19 @@ class Runner:
     # -- a run ---------------------------------------------------------------------
 
     def _guarded(self, work: Callable[[Result], None]) -> Result:
-        """Run guest code in this thread."""
+        """Run guest code in this thread.
+
+        While the host handles an error, every error of guest code would have it as its context.
+        """
+        if sys.exc_info()[1] is None or self._runs:
+            return self._guarded_alone(work)
+        try:
+            Blank.happen()
+        except Blank as blank:
+            blank.__context__ = blank.__traceback__ = None
+            return self._guarded_alone(work)
+
+    def _guarded_alone(self, work: Callable[[Result], None]) -> Result:
         run = self._prepare(raises=True)
         try:
             self._begin(run)

@@ -103,7 +103,7 @@ def _program(context: CommandContext) -> tuple[str, str, list[str]] | CommandRes
     if args[0] in ("-c", "-m") and len(args) == 1:
         return CommandResult(exit_code=2, stderr=f"python: {args[0]} needs an argument\n{_USAGE}")
     if args[0] == "-c":
-        return args[1], "<string>", ["-c", *args[2:]]
+        return args[1], "<command>", ["-c", *args[2:]]  # not "<string>", as programs of exec() are called
     if args[0] == "-m" and args[1] in RUNNERS and not context.fs.isfile(f"{args[1]}.py"):
         return program(args[1], args[2:], context.fs), f"<{args[1]}>", [args[1], *args[2:]]
     if args[0] == "-m":
@@ -118,4 +118,6 @@ def _file(context: CommandContext, path: str, args: list[str]) -> tuple[str, str
         return CommandResult(
             exit_code=2, stderr=f"python: can't open file '{path}': No such file or directory"
         )
-    return context.fs.read(path).decode("utf-8-sig", "replace"), path, [path, *args]
+    # As the frames of an imported module name their file.
+    shown = posixpath.normpath(posixpath.join(context.fs.getcwd(), path))
+    return context.fs.read(path).decode("utf-8-sig", "replace"), shown, [path, *args]

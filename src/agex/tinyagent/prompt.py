@@ -21,23 +21,23 @@ HELPERS = "{helpers}"
 """Stands in a prompt of the caller's where the names in the agent's code are to be listed."""
 
 _ANSWERS = {
-    True: "Answer by calling python_action with the code, or with the code in one ```python block.",
-    False: "Answer with the code in one block that opens with ```python and closes with ```.",
+    True: "Call python_action with the code, or reply with the code in one ```python block.",
+    False: "Reply with the code in one block that opens with ```python and closes with ```.",
 }
 
 _NAMES = """\
 Names in your code
 - final_answer(value) ends the task at once; the value may be of any type. Say how you checked it:
   final_answer(value, verified_by="recomputed it another way").
-- uncertain(message), explore(message), commit(message) tell the user what is unclear to you, what you are
-  trying out, and what you hold for settled. They do not end the task.
+- uncertain(message), explore(message), commit(message) tell the user what is unclear, what you are trying
+  and what is settled. They do not end the task.
 - store(name, value), recall(name, default=None), observe(text), fail(text) are your working memory, also
-  memory.store(...) and so on. You are shown it at every step, and it stays for later tasks.
-- help(x) says how to use x; dir() lists names, dir(x) attributes."""
+  memory.store(...) and so on. It is shown at every step and stays for later tasks.
+- help(x) explains x; dir() lists names, dir(x) attributes."""
 
 _FILES = """\
-- open(path) reads a file of the working directory, and so do the readers of the libraries below. Nothing
-  else of the host's files, of the network or of other processes can be reached, except by the tools."""
+- open(path) reads a file of the working directory, and so do the readers of the libraries below. There is
+  no other access to files, and none to the network or to processes, except by the tools."""
 
 _NO_FILES = "- There are no files, no network and no other processes, except by the tools."
 
@@ -90,16 +90,15 @@ def _rules(executor: PythonExecutor, steps: int, profile: Profile) -> str:
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     seconds, shown = f"{executor.limits.timeout_seconds:g}", f"{executor.limits.max_output_bytes:,}"
     return f"""\
-You solve a task by writing Python. Your code is run for you, step by step.
+You solve a task by writing Python {python}, step by step. Your code runs in a persistent, guarded session.
 
-A step
+Each step
 - {_ANSWERS[profile.tools]}
-- The code is ordinary Python {python}, without await. Variables, imports and functions stay from step to
-  step.
-- You then see what it printed, the value of its last expression and, if it raised, the traceback. Correct
-  the error and go on; what was done before it stays.
-- A step may run {seconds} seconds and show {shown} bytes; of more, the middle is cut out.
-- You have {steps} steps. Take as few as the task needs; look at the data before you rely on it."""
+- Imports and names are checked before anything runs: if one is refused, nothing of that code runs.
+- An error stops the code there; what ran before it stays done. Names persist from step to step.
+- You get back what was printed, the value of the last expression and the traceback of an error.
+- A step may run {seconds} seconds and show {shown} bytes; of more, the middle is cut out. Without await.
+- You have {steps} steps; take as few as the task needs. Look at the data before you rely on it."""
 
 
 def _in_full(executor: PythonExecutor) -> str:

@@ -42,9 +42,10 @@ def test_files_and_directories_are_found_and_read(root):
     assert set(found.files) == {"a/b/text", "empty"}
     assert found.directories == {"a": False, "a/b": False}
     assert found.refused == []
-    content, about = read_file(descriptor, "a/b/text", BOUNDS)
+    content, stamp = read_file(descriptor, "a/b/text", BOUNDS)
     assert content == b"content"
-    assert found.files["a/b/text"][1] == about.st_size == 7
+    assert found.files["a/b/text"] == stamp
+    assert stamp[1] == 7
 
 
 def test_an_empty_directory_is_an_empty_walk(root):

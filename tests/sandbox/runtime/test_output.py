@@ -15,6 +15,7 @@ import pytest
 
 from agex.errors import SandboxError
 from agex.sandbox import Policy, Sandbox
+from agex.sandbox.runtime.output import echo_text
 
 
 def printed(source: str, policy: Policy | None = None) -> str:
@@ -168,3 +169,9 @@ def test_always_is_more_than_once_a_place():
             warnings.simplefilter("default")
             Sandbox().exec(source.format(filters))
         assert len(seen) == count
+
+
+def test_a_long_dict_is_shown_in_its_own_order():
+    shown = echo_text({f"k{9_999 - n}": [n] for n in range(10_000)}, 20_000)
+    assert shown.startswith("{'k9999': [0], 'k9998': [1]")
+    assert shown.endswith(", ...}  (10,000 elements)")

@@ -3,6 +3,7 @@
 ::
 
     RUN                     RunRecord, and the value once it is done
+    RUN/means               MeansRecord
     RUN/inputs              the inputs by name
     RUN/opening             the messages that the conversation began with
     RUN/turn                TurnRecord: the turn that is not over
@@ -30,6 +31,7 @@ __all__ = [
     "CallRecord",
     "CallState",
     "ExchangeRecord",
+    "MeansRecord",
     "MessageRecord",
     "OpeningRecord",
     "RunRecord",
@@ -86,8 +88,6 @@ class RunRecord(Record):
     agent: str
     task: str
     status: Status = "open"
-    means: dict[str, str]
-    """The things that the agent's code may use, and where it runs, each by its name."""
     started: float
     """Seconds since the epoch."""
     turn: int = 0
@@ -245,10 +245,16 @@ class MessageRecord(Record):
         return Message(role=self.role, content=self.content, images=images)
 
 
+class MeansRecord(Record):
+    """The things that the agent's code may use, and where it runs, each by its name."""
+
+    means: dict[str, str]
+
+
 class OpeningRecord(Record):
     """The messages that a conversation began with."""
 
-    messages: tuple[MessageRecord, ...] = ()
+    messages: tuple[MessageRecord, ...]
 
 
 class CallRecord(Record):

@@ -18,6 +18,7 @@ from agex.agent.durable.records import (
     CallRecord,
     CallState,
     ExchangeRecord,
+    MeansRecord,
     MessageRecord,
     ObservationRecord,
     OpeningRecord,
@@ -54,6 +55,7 @@ class Saved:
     """A run as a state has it."""
 
     record: RunRecord
+    means: Mapping[str, str] = field(default_factory=dict)
     inputs: Mapping[str, Any] = field(default_factory=dict)
     opening: tuple[Message, ...] = ()
     progress: Progress | None = None
@@ -100,6 +102,7 @@ class RunJournal:
         record: where the run stands.
         log: of the state; None for none.
         ledger: what the run spends.
+        means: the things that its code may use.
         inputs: its inputs by name.
         names: returns the variables of the agent's code.
         saved: what the state has of it, for a run that goes on.
@@ -111,6 +114,7 @@ class RunJournal:
         *,
         log: RunLog | None,
         ledger: Ledger,
+        means: dict[str, str],
         inputs: Mapping[str, Any],
         names: Callable[[], Mapping[str, Any]],
         saved: Saved | None = None,
@@ -125,6 +129,7 @@ class RunJournal:
         self._exchanges = list(saved.exchanges) if saved is not None else []
         self._unwritten = len(self._exchanges)
         """From here on exchanges are not in the state."""
+        self._means = means if saved is None else None
         self._opening: tuple[Message, ...] | None = None
         self._rebound: set[str] = set(record.rebound)
         self._action = ""
@@ -195,16 +200,27 @@ class RunJournal:
     # -- the record in the state -------------------------------------------------------------
 
     def stage(self) -> None:
-        """Let the next commit hold where the run stands."""
+        """Let the next commit hold where the run stands, between two actions."""
         if self._log is None:
             return
+        self._stage_inputs()
+        self._stage_turns()
+
+    def _stage_inputs(self) -> None:
+        """Put the inputs, never in an action: it is run again from its beginning, and so are they."""
+        assert self._log is not None
         names = self._names()
         self._rebound |= {name for name, value in self._inputs.items() if names.get(name, _NONE) is not value}
-        kept = {name: value for name, value in self._inputs.items() if name not in self._rebound}
-        lost = self._log.put(self._key("inputs"), _named(kept))
-        unkept = {name: why for name in kept if (why := _why(lost, f"entry['{_INPUT}{name}']"))}
+        lost = self._log.put(self._key("inputs"), _named(self._inputs)) if self._inputs else ()
+        unkept = {name: why for name in self._inputs if (why := _why(lost, f"entry['{_INPUT}{name}']"))}
         self._update(rebound=tuple(sorted(self._rebound)), unkept=unkept)
+
+    def _stage_turns(self) -> None:
+        assert self._log is not None
         self._put_record()
+        if self._means is not None:
+            self._log.put(self._key("means"), written(MeansRecord(means=self._means)))
+            self._means = None
         if self._opening is not None:
             opening = OpeningRecord(messages=tuple(map(MessageRecord.of, self._opening)))
             self._log.put(self._key("opening"), written(opening))
@@ -432,7 +448,7 @@ class RunJournal:
             return
         with self._lock:
             if not self._is_staged and not last:
-                self.stage()
+                self._stage_turns()
                 self._is_staged = True
             lost = self._put(record, {"args": call.args, "kwargs": dict(call.kwargs), **values})
             outcome = _why(lost, "entry['result']") or _why(lost, "entry['error']")

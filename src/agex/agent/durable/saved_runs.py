@@ -12,6 +12,7 @@ from agex.agent.durable.host_calls import HostCall
 from agex.agent.durable.records import (
     CallRecord,
     ExchangeRecord,
+    MeansRecord,
     OpeningRecord,
     RunRecord,
     Status,
@@ -75,10 +76,14 @@ def load(state: Any, run_id: str) -> Saved:
     record = _record(held, run_id)
     keys = [key for key in held.entry_keys() if key.startswith(f"{run_id}/")]
     parts = {key.partition("/")[2]: key for key in keys}
+    means = _read(held, MeansRecord, parts.get("means"))
+    if means is None and record.status not in ("done", "failed"):
+        raise StateCorrupt(f"Run {run_id!r} does not say what its code may use")
     opening = _read(held, OpeningRecord, parts.get("opening"))
     turn = _read(held, TurnRecord, parts.get("turn"))
     return Saved(
         record=record,
+        means={} if means is None else means.means,
         inputs=_inputs(held, parts.get("inputs")),
         opening=() if opening is None else tuple(one.message() for one in opening.messages),
         progress=None if turn is None else turn.progress(),
@@ -158,7 +163,7 @@ def _call(held: _Entries, key: str) -> tuple[str, KnownCall]:
 
 def _inputs(held: _Entries, key: str | None) -> Mapping[str, Any]:
     entry = {} if key is None else held.entry(key)
-    if type(entry) is not dict or not all(type(name) is str for name in entry):
+    if type(entry) is not dict or not all(type(name) is str and name.startswith("=") for name in entry):
         raise StateCorrupt(f"The entry {key!r} holds no inputs")
     return {
         name.removeprefix("="): value for name, value in entry.items() if type(value) is not values.NotKept

@@ -19,6 +19,7 @@ from agex.agent.call.acceptance import GOT_CHARS, Acceptance
 from agex.agent.call.call import Call
 from agex.agent.call.host_errors import HostFault
 from agex.agent.call.terms import Inputs, Terms, example_inputs
+from agex.agent.execution.block_checks import BlockChecks, hides_ending
 from agex.agent.execution.guest_callable import assigns, plain_function, under_name
 from agex.agent.execution.name_bindings import RESERVED, UNBIND, InputNotes, may_bind_unsaid, refused_binding
 from agex.agent.execution.task_bridge import bridged
@@ -36,7 +37,7 @@ from agex.models.base import Image
 if TYPE_CHECKING:
     from agex.agent.execution.task_workspace import TaskFiles
     from agex.isolation import GuestSession
-    from agex.sandbox import Result
+    from agex.sandbox import Policy, Result
 
 __all__ = ["Execution"]
 
@@ -89,6 +90,7 @@ class Execution:
         output_chars: bound of an observation's text.
         sees: whether the model can look at pictures.
         files: the workspace, if there is one.
+        policy: the grants that its programs are checked against before they run; None for none.
 
     Attributes:
         solution: the code that solved the task, once its own function did.
@@ -105,6 +107,7 @@ class Execution:
         output_chars: int = 20_000,
         sees: bool = False,
         files: TaskFiles | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self.session = session
         self.terms = terms
@@ -124,6 +127,8 @@ class Execution:
         self._known = self._variables()
         self._cache: Any = {}
         self._ran: dict[int, int] = {}
+        self._checks = BlockChecks.of(registrations, policy, None if files is None else files.has_module)
+        self._ends_in_calls = False
         self._bind()
 
     @property
@@ -219,15 +224,27 @@ class Execution:
         if not isinstance(action, PythonAction):
             return (yield from self._act_on_files(action))
         filename = self._filename(turn)
-        refusal = refused_binding(action.code, filename)
+        refusal = refused_binding(action.code, filename) or self._refusal(action.code)
         if refusal is not None:
             return Observation(text=refusal, failed=True, brief=refusal)
+        imports = self._checks.missing_imports(action.code, self._bound)
+        if imports:
+            yield RunCode(imports, "<agex>")
+        self._ends_in_calls = self._ends_in_calls or hides_ending(action.code)
         observation = yield from self._run_code(action, turn, filename)
         if observation.ending is not None:
             return observation
         rebound = self._notes.after(action.code, self._names)
         notes = [note for note in (rebound, (yield from self._unbind_reserved(action.code))) if note]
         return replace(observation, text="\n".join([observation.text, *notes])) if notes else observation
+
+    def _refusal(self, code: str) -> str | None:
+        given = self.session.builtins
+        return self._checks.refusal(code, self._bound, given.keys(), ends=self._ends_in_calls)
+
+    def _bound(self) -> set[str]:
+        """Return the names of the code's variables and of what it has imported."""
+        return {*self._names(), *self._imports, *self.session.modules}
 
     def _unbind_reserved(self, code: str) -> Generator[Step, Result, str]:
         """Restore the reserved names, where the text of *code* does not show what it binds."""
@@ -296,7 +313,9 @@ class Execution:
         raise _unwrapped(result.stopped)
 
     def _seen(self, result: Result, *notes: str, failed: bool = False) -> Observation:
+        advice = self._checks.advice(result.traceback) if failed else ""
         text = result_text(result, self._output_chars, notes)
+        text = f"{text}\n{advice}" if advice else text
         brief = "\n".join([*notes, *last_lines(result.traceback)]) if failed or notes else ""
         return Observation(
             text=text, images=tuple(self._images), failed=failed, brief=brief, seconds=result.duration

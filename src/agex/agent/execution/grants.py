@@ -11,7 +11,7 @@ from annotated_types import BaseMetadata
 from agex.agent.call.host_errors import noting
 from agex.agent.durable.external_functions import external
 from agex.agent.registration import TAKEN, Registration
-from agex.contract import TaskSignature, annotation_names, is_record
+from agex.contract import TaskSignature, annotation_names, is_record, named_records
 
 if TYPE_CHECKING:
     from agex.sandbox import Policy
@@ -40,24 +40,35 @@ def policy_with(registrations: Iterable[Registration], named: Mapping[str, tuple
 def named_by(signature: TaskSignature) -> dict[str, tuple[Any, bool]]:
     """Return the objects that a task's annotations name, and whether the agent's code may make instances.
 
-    It may of the data it has to return, and of enums. Of other classes that nothing else grants it
-    has the instances it was given.
+    The data that a record holds in its fields is named with it. Instances may be made of the data that is
+    to be returned, and of enums. Of other classes that nothing else grants, the code has the instances it
+    was given.
     """
-    returned = annotation_names(signature.checker("return").annotation)
+    returned = {**_records(signature, "return"), **_written(signature, "return")}
     names = dict(returned)
     for parameter in signature.parameters:
-        names |= annotation_names(signature.checker(parameter).annotation)
+        names = {**_records(signature, parameter), **names, **_written(signature, parameter)}
     return {
         name: (value, is_record(value) and (name in returned or issubclass(value, Enum | BaseMetadata)))
         for name, value in names.items()
     }
 
 
+def _written(signature: TaskSignature, owner: str) -> dict[str, Any]:
+    """Return the names that stand in an annotation itself."""
+    return annotation_names(signature.checker(owner).annotation)
+
+
+def _records(signature: TaskSignature, owner: str) -> dict[str, Any]:
+    """Return the records that an annotation leads to, through the fields of others."""
+    return named_records(signature.checker(owner).annotation, signature.scope)
+
+
 def host_classes(registrations: Iterable[Registration], signature: TaskSignature) -> set[type]:
     """Return the classes whose instances a task may leave in a state: the registered, and data it names."""
     found = {one.target for one in registrations if one.kind == "class" and not one.stays}
     for parameter in ("return", *signature.parameters):
-        named = annotation_names(signature.checker(parameter).annotation).values()
+        named = (*_written(signature, parameter).values(), *_records(signature, parameter).values())
         found |= {each for each in named if isinstance(each, type) and is_record(each)}
     return found
 

@@ -14,7 +14,7 @@ from agex._interpreter import syntax_trees
 from agex.contract import short_repr
 from agex.errors import EvalError, SandboxSyntaxError
 
-__all__ = ["RESERVED", "UNBIND", "InputNotes", "may_bind_unsaid", "refused_binding"]
+__all__ = ["RESERVED", "UNBIND", "InputNotes", "bindings_in", "may_bind_unsaid", "refused_binding"]
 
 _CALL = "it is there already, and ends the task: call it, and define nothing of that name"
 RESERVED: Mapping[str, str] = {
@@ -59,7 +59,8 @@ _INSIDE = frozenset({"body", "elt", "key", "value", "generators", "args"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def _bindings(tree: ast.AST) -> Iterator[Binding]:
+def bindings_in(tree: ast.AST) -> Iterator[Binding]:
+    """Yield the places of a program where a name is bound or deleted, in no certain order."""
     rest: list[_Open] = [(tree, "module", "module")]
     while rest:  # no recursion: the text may be nested as deeply as it likes
         node, scope, outer = rest.pop()
@@ -137,7 +138,7 @@ def refused_binding(source: str, filename: str) -> str | None:
     if not any(_may_say(source, name) for name in RESERVED):
         return None
     tree = _parsed(source)
-    found = [each for each in _bindings(tree) if each.name in RESERVED] if tree is not None else []
+    found = [each for each in bindings_in(tree) if each.name in RESERVED] if tree is not None else []
     found = [each for each in found if each.scope != "class"]
     if not found:
         return None
@@ -211,7 +212,7 @@ class InputNotes:
             return []
         found = {
             each.name
-            for each in _bindings(tree)
+            for each in bindings_in(tree)
             if each.scope in ("module", "global") and each.name in named and self._changes(each)
         }
         return [name for name in named if name in found]

@@ -150,6 +150,11 @@ class TaskFiles:
         if self.in_terminal:
             raise SandboxError(f"{name}() ends the task from a python_action, not from the terminal")
 
+    def has_module(self, name: str) -> bool:
+        """Return whether the outermost package of a module is a file or folder here."""
+        top = name.partition(".")[0]
+        return self._watched.isfile(f"/{top}.py") or self._watched.isdir(f"/{top}")
+
     # -- what the model is told --------------------------------------------------------------------
 
     def take_changes(self) -> Changes:

@@ -121,6 +121,8 @@ class Observation:
     """Files that it changed: ``added``, ``modified`` and ``removed``; empty for none."""
     recap: str = ""
     """The content of the workspace, where it changed."""
+    results: tuple[str, ...] = ()
+    """The text of each action of an answer that had several, in order; `text` has them all."""
     seconds: float = 0.0
 
 
@@ -447,7 +449,21 @@ def _act(plan: Plan, progress: Progress) -> Loop[tuple[Ending | None, Observatio
             yield Commit(turn, progress)
         if observation.failed or observation.ending is not None:
             break
-    return seen[-1].ending, _together(seen, (*reply.notes, *notes), plan.output_chars)
+    shown = _together(seen, (*reply.notes, *notes), plan.output_chars)
+    return seen[-1].ending, replace(shown, results=_results(reply, actions, seen, shown, plan.output_chars))
+
+
+def _results(
+    reply: Reply, actions: Sequence[Action], seen: list[Observation], shown: Observation, limit: int
+) -> tuple[str, ...]:
+    """Return the result of each action of a reply, for a provider that wants each call answered."""
+    if len(reply.actions) < 2:
+        return ()
+    space = _fair_share([len(one.text) for one in seen], limit)
+    texts = {id(action): cut_middle(one.text, space) for action, one in zip(actions, seen, strict=False)}
+    results = [texts.get(id(action), "Not executed.") for action in reply.actions]
+    notes = shown.text[len(_numbered(seen, limit)) :].strip()
+    return (*results[:-1], f"{results[-1]}\n{notes}".strip())
 
 
 def _counted(plan: Plan, reply: Reply) -> tuple[tuple[Action, ...], tuple[str, ...]]:
@@ -501,22 +517,24 @@ def _not_executed(count: int) -> str:
 
 def _together(seen: list[Observation], notes: tuple[str, ...], limit: int) -> Observation:
     """Return one observation that shows all of them, in about as many characters as one may show."""
-    if len(seen) == 1:
-        texts = [seen[0].text]
-    else:
-        space = _fair_share([len(one.text) for one in seen], limit)
-        texts = [
-            f"[action {number}]\n{cut_middle(one.text, space)}" for number, one in enumerate(seen, start=1)
-        ]
     images = tuple(image for one in seen for image in one.images)
     if len(images) > MOST_PICTURES:
         notes = (*notes, f"Only the first {MOST_PICTURES} of {len(images)} pictures are shown.")
     return Observation(
-        text="\n".join([*texts, *notes]).strip(),
+        text="\n".join([_numbered(seen, limit), *notes]).strip(),
         images=images[:MOST_PICTURES],
         failed=any(one.failed for one in seen),
         brief=seen[-1].brief,
         recap=next((one.recap for one in reversed(seen) if one.recap), ""),
+    )
+
+
+def _numbered(seen: list[Observation], limit: int) -> str:
+    if len(seen) == 1:
+        return seen[0].text
+    space = _fair_share([len(one.text) for one in seen], limit)
+    return "\n".join(
+        f"[action {number}]\n{cut_middle(one.text, space)}" for number, one in enumerate(seen, 1)
     )
 
 

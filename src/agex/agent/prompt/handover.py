@@ -1,4 +1,4 @@
-"""The summary of the turns that another model took before, on the same task, for the model that goes on."""
+"""The turns that another model took on the same task, as the next model is told of them."""
 
 from __future__ import annotations
 

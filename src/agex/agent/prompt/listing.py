@@ -9,13 +9,16 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from types import ModuleType
 from typing import Any
 
-from agex._interpreter.type_slots import mro_of, qualname_of
+from agex._interpreter.type_slots import mro_of, name_of, qualname_of
+from agex.agent.prompt.library_names import ALIASES, first_names, granted_names, missing_names
 from agex.agent.registration import Pattern, Registration
-from agex.contract import short_repr
+from agex.contract import class_definition, class_head, class_methods, own_doc, short_repr
 from agex.escaping import line
 
 __all__ = ["documentation", "listing", "overview", "tokens"]
@@ -35,7 +38,7 @@ HEADINGS = {
     "task": "Functions carried out by other agents",
     "class": "Classes",
     "object": "Objects",
-    "module": "Modules (import before use)",
+    "module": "Modules (importing them is optional)",
 }
 
 
@@ -85,12 +88,13 @@ def _names_only(names: list[str], left: int) -> Iterator[str]:
 
 def _entry(one: Registration) -> str:
     if one.kind in ("function", "task"):
-        return _function(one.name, one.target, one.doc if one.visibility == "high" else "", is_async=False)
+        doc = one.doc if one.visibility == "high" else ""
+        return _function(one.name, one.target, doc, is_async=one.is_async)
     if one.kind == "class":
         return _class(one)
     if one.kind == "object":
         return _members_block(f"{one.name}: {line(qualname_of(type(one.target)))}", one)
-    return _members_block(f"import {one.name}", one)
+    return _module(one)
 
 
 def _function(name: str, function: Any, doc: str, *, is_async: bool) -> str:
@@ -99,26 +103,67 @@ def _function(name: str, function: Any, doc: str, *, is_async: bool) -> str:
 
 
 def _class(one: Registration) -> str:
-    constructor = signature_text(one.target) if one.constructable else ""
-    head = f"class {one.name}{constructor.split(' -> ')[0]}"
+    """Return a class with its fields and methods; at ``high`` with docstrings."""
+    high = one.visibility == "high"
+    head, *fields = class_head(one.target, one.name, partial(_is_visible, one))
     if not one.constructable:
-        head += "  # cannot be created here, only used"
-    return _members_block(head, one)
+        head = f"class {one.name}:  # cannot be created here, only used"
+    methods = class_methods(one.target, partial(_is_visible, one), doc=partial(_about, one) if high else None)
+    if len(methods) > MEMBERS:
+        methods[MEMBERS:] = [f"... and {len(methods) - MEMBERS} more; see dir({one.name})"]
+    doc = own_doc(one.target) if one.docstring is None else one.doc
+    quoted = [_quoted(doc)] if high and doc else []
+    return "\n".join([head, *quoted, *(f"    {each}" for each in (*fields, *methods))])
+
+
+def _about(one: Registration, name: str, member: Any) -> str:
+    """Return the first line on a member, as its registration or its docstring has it."""
+    spec = one.configure.get(name)
+    own = spec.docstring if spec is not None and spec.docstring else inspect.getdoc(member)
+    return _first_line(own or "")
+
+
+def _module(one: Registration) -> str:
+    """Return a module: the names of it that code uses first, and those often tried that are not there."""
+    alias = ALIASES.get(one.name)
+    head = f"import {one.name}{f' as {alias}' if alias else ''}"
+    names = visible_members(one)
+    first = first_names(_module_name(one), names)
+    if first:
+        version = getattr(one.target, "__version__", "")
+        lines = [f"{head}  # {line(str(version))}" if version else head]
+        lines += _wrapped([*first, f"and {len(names) - len(first)} more" if len(names) > len(first) else ""])
+        missing = missing_names(_module_name(one))
+        return "\n".join([*lines, *_wrapped(missing, "not there: ")])
+    about = _first_line(one.doc)
+    lines = [f"{head}  # {about}" if about else head]
+    if one.visibility != "high":
+        return "\n".join([*lines, *_wrapped(names)])
+    shown = [_member_text(one, name) for name in names[:MEMBERS]]
+    rest = [f"... and {len(names) - MEMBERS} more; see dir({one.name})"] if len(names) > MEMBERS else []
+    return "\n".join([*lines, *(textwrap.indent(each, "    ") for each in (*shown, *rest))])
+
+
+def _module_name(one: Registration) -> str:
+    return str(getattr(one.target, "__name__", ""))
+
+
+def _member_text(one: Registration, name: str) -> str:
+    """Return a member of a module at ``high``: a class with its fields and methods."""
+    member = inspect.getattr_static(one.target, name, None)
+    own = isinstance(member, type) and member.__module__ == _module_name(one)
+    return (
+        class_definition(member, name)
+        if own and isinstance(member, type)
+        else _member(one, name, first_line=True)
+    )
 
 
 def _members_block(head: str, one: Registration) -> str:
     high = one.visibility == "high"
-    lines = [head + ":"] if high and one.doc and one.kind != "module" else [head]
-    if one.kind == "module":
-        lines = [f"{head}  # {_first_line(one.doc)}" if _first_line(one.doc) else head]
-    elif high and one.doc:
-        lines.append(_quoted(one.doc))
+    lines = [f"{head}:", _quoted(one.doc)] if high and one.doc else [head]
     names = visible_members(one)
-    if one.kind == "module" and not high:
-        lines.extend(_wrapped(names))
-        return "\n".join(lines)
-    for name in names[:MEMBERS]:
-        lines.append("    " + _member(one, name, first_line=high))
+    lines += [f"    {_member(one, name, first_line=high)}" for name in names[:MEMBERS]]
     if len(names) > MEMBERS:
         lines.append(f"    ... and {len(names) - MEMBERS} more; see dir({one.name})")
     return "\n".join(lines)
@@ -136,15 +181,23 @@ def _member(one: Registration, name: str, *, first_line: bool) -> str:
     return f"{text}  # {doc}" if doc else text
 
 
-def _wrapped(names: list[str]) -> list[str]:
-    text = ", ".join(names[:MEMBERS]) + (f", ... {len(names) - MEMBERS} more" if len(names) > MEMBERS else "")
-    return textwrap.wrap(text, 100, initial_indent="    ", subsequent_indent="    ")
+def _wrapped(names: list[str], before: str = "") -> list[str]:
+    shown = [each for each in names if each]
+    if not shown:
+        return []
+    more = [f"... {len(shown) - MEMBERS} more"] if len(shown) > MEMBERS else []
+    text = before + ", ".join([*shown[:MEMBERS], *more])
+    return textwrap.wrap(text, 106, initial_indent="    ", subsequent_indent="    ")
 
 
 def visible_members(one: Registration) -> list[str]:
-    """Return the names of the members that a registration lets through, sorted."""
+    """Return the names of the members that a registration lets through, sorted.
+
+    Of a known library they are those that are granted, of any other module its own and not its imports.
+    """
+    names = granted_names(_module_name(one)) if one.kind == "module" else frozenset[str]()
     return sorted(
-        name for name in _static_names(one.target) if name.isidentifier() and _is_visible(one, name)
+        name for name in names or _static_names(one.target) if name.isidentifier() and _is_visible(one, name)
     )
 
 
@@ -158,12 +211,32 @@ def _is_visible(one: Registration, name: str) -> bool:
 def _static_names(target: Any) -> set[str]:
     """Return the attribute names of *target* without running any code of its class."""
     if isinstance(target, ModuleType):
-        return {name for name, value in vars(target).items() if not isinstance(value, ModuleType)}
+        return _names_of_module(target)
     classes = mro_of(target if isinstance(target, type) else type(target))
     names = {name for cls in classes if cls is not object for name in vars(cls)}
     names.update(name for cls in classes for name in inspect.get_annotations(cls))
     own = vars(target) if hasattr(target, "__dict__") and not isinstance(target, type) else {}
     return names | own.keys()
+
+
+def _names_of_module(module: ModuleType) -> set[str]:
+    """Return the names that a module has for others: its ``__all__``, else what it defines itself."""
+    public = vars(module).get("__all__")
+    if isinstance(public, list | tuple):
+        return {name for name in public if type(name) is str and name in vars(module)}
+    held = {name: value for name, value in vars(module).items() if not isinstance(value, ModuleType)}
+    own = {name for name, value in held.items() if _is_own(module, value)}
+    return own if any(not name.startswith("_") for name in own) else set(held)  # a module of others' names
+
+
+def _is_own(module: ModuleType, value: Any) -> bool:
+    """Return whether a module has a value from its own package, and not by an import from another one."""
+    is_definition = isinstance(value, type) or inspect.isroutine(value)
+    home = getattr(value, "__module__", None) if is_definition else type(value).__module__
+    root = str(home).partition(".")[0].lstrip("_")
+    if is_definition:
+        return home is None or root == module.__name__.partition(".")[0].lstrip("_")
+    return root not in {"typing", "typing_extensions", "future"}
 
 
 def matches(pattern: Pattern, name: str) -> bool:
@@ -238,10 +311,27 @@ def documentation(thing: Any, registrations: Iterable[Registration]) -> str:
             return _cut(_full(one))
     if isinstance(thing, str):
         return f"No registered name {thing!r}."
+    if isinstance(thing, type):
+        return _cut(_class_help(thing))
     if callable(thing):
         name = getattr(thing, "__name__", type(thing).__name__)
         return _cut(f"{name}{signature_text(thing)}\n\n{inspect.getdoc(thing) or ''}".strip())
-    return _cut(f"{type(thing).__qualname__} object\n\n{inspect.getdoc(type(thing)) or ''}".strip())
+    kind = type(thing)
+    head, *more = _class_help(kind).split("\n")
+    return _cut("\n".join([f"{qualname_of(kind)} object", *(["", head, *more] if more else [])]))
+
+
+def _class_help(cls: type) -> str:
+    """Return what a class adds to its bases: docstring, fields, members and methods."""
+    head, *fields = class_head(cls, name_of(cls))
+    methods = class_methods(
+        cls,
+        lambda name: not name.startswith("_"),
+        doc=lambda _, each: _first_line(inspect.getdoc(each) or ""),
+    )
+    doc = own_doc(cls) or ("" if fields or methods else inspect.getdoc(cls) or "")
+    quoted = [_quoted(doc)] if doc else []
+    return "\n".join([head, *quoted, *(f"    {each}" for each in (*fields, *methods))])
 
 
 def _same_module(target: Any, thing: Any) -> bool:
@@ -252,10 +342,13 @@ def _same_module(target: Any, thing: Any) -> bool:
 
 def _full(one: Registration) -> str:
     if one.kind in ("function", "task"):
-        return _function(one.name, one.target, one.doc, is_async=False)
-    head = f"{one.kind} {one.name}" + (signature_text(one.target) if one.kind == "class" else "")
+        return _function(one.name, one.target, one.doc, is_async=one.is_async)
+    if one.kind == "class":
+        return _class(replace(one, visibility="high"))
     members = [_member(one, name, first_line=True) for name in visible_members(one)]
-    return "\n".join([head, _quoted(one.doc), *("    " + member for member in members)])
+    missing = missing_names(_module_name(one)) if one.kind == "module" else []
+    lines = [f"{one.kind} {one.name}", _quoted(one.doc), *_wrapped(missing, "not there: ")]
+    return "\n".join([*lines, *(f"    {member}" for member in members)])
 
 
 def _cut(text: str) -> str:

@@ -7,21 +7,27 @@ in a while, see ``compaction``.
 
 from __future__ import annotations
 
+import inspect
+import sys
+import textwrap
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from types import FunctionType
 from typing import Any
 
 from agex import escaping as printable
 from agex.agent.call.terms import Terms
 from agex.agent.loop.loop import Observation
 from agex.agent.prompt.compaction import shortened
+from agex.agent.prompt.library_names import missing_modules
 from agex.agent.prompt.listing import listing
 from agex.agent.registration import Registration
 from agex.agent.rendering.images import pictures_of
 from agex.agent.rendering.output_text import quoted
-from agex.contract import preview
+from agex.contract import definitions, preview, short_repr
 from agex.contract.real_types import class_name
+from agex.escaping import line
 from agex.host_texts import HostTexts
 from agex.models.base import Message, Profile, Reply, Request
 
@@ -34,66 +40,63 @@ MOST_VARIABLES = 60
 """Variables of the state listed by name; the rest are counted."""
 
 _RULES = """\
-You carry out a typed task by writing Python. Your code is run for you, turn by turn.
+You complete a typed task by writing Python, turn by turn. Your code runs in a persistent{guarded} session.
 
-A turn
+Each turn
 - {answer}
-- The code is ordinary Python {python}, run at once. Variables, imports and functions stay from turn to
-  turn of this task.
-- You then see what it printed, the value of its last expression and, if it raised, the traceback.
-  An error ends that piece of code; what it did before stays. Correct it and go on.
-- Long output is cut in the middle, so print what you need to see rather than whole objects.
-- You have {turns} turns. Take as few as the task needs; look at the data before you rely on it.
+- Imports and names are checked before anything runs: if one is refused, nothing of that code runs.
+- An error stops the code there; what ran before it stays done. Names persist from turn to turn.
+- You get back what was printed, the value of the last expression, the traceback of an error, and the
+  number of the turn. You have {turns}; take as few as the task needs.
+- Look at the data before you rely on it. Long output is cut in the middle.
 
-Ending the task: do one of these, from your code
-- task_success(value): the task is done. The value must fit the task's return annotation; if it does
-  not, the call raises an error that says where, and the turn goes on.
-- Define a function with the task's own name and parameters. After your code has run, the examples of
-  the task are tried on it, then it is called with the inputs, and what it returns is the value.
-- task_fail(message): the task cannot be done; say why.
-- task_clarify(message): you cannot go on without an answer from the caller; ask.
+Finish from your code, in one of these ways
+- task_success(value): the value is checked against the return type; a mismatch raises, and you go on.
+- Define a function with the task's exact name. After your code it is tested on the examples and called
+  with the inputs, and the task is over. To try it first, give it another name.
+- task_fail(reason): the task cannot be done. task_clarify(question): you need an answer from the caller.
 
-Names in your code
-- Each input is a variable under its own name, and inputs.<name>. Inputs are the caller's own objects:
-  do not change them unless the task says so.
-- cache: a dict; it is kept for later tasks where the caller keeps state.
-- help() lists what you were given, help(x) says how to use it; dir() lists names, dir(x) attributes.
-- {libraries}"""
+Names
+- Inputs are variables, also inputs.<name>. They are the caller's own objects: change them only if the task
+  says so.
+- cache: a dict that is kept for later tasks where the caller keeps state.
+- help() lists what you were given, help(x) explains it; dir(x) lists attributes.
+{environment}"""
 
 _LOOKING = """\
 - view_image(x): look at a picture, a matplotlib or plotly figure or an array of 8-bit pixels, after this
   piece of code."""
-_LIBRARIES = {
-    "guarded": "Common standard library modules can be imported. There is no access to {access}\n"
-    "  beyond what is listed below; what is refused raises an error that says so.",
-    "full": "This is all of CPython: the whole standard library and every installed package can be\n"
-    "  imported, and threads run. What is refused here, as processes and the network may be, raises an\n"
-    "  error that says so.",
+_ENVIRONMENTS = {
+    "guarded": "- Python {version} and its standard library, without {missing}.",
+    "full": "- Python {version}, all of it, with every installed package. Threads run. What is refused, as "
+    "processes and the network may be, raises an error that says so.",
 }
-"""By the interpreter of the code."""
+_REFUSALS = """\
+- No access to {access} beyond what is listed below. What is
+  refused raises an error that says what to write instead."""
 _ACCESS = {False: "files, network or processes", True: "the host's files, network or processes"}
 
 _FILES = """\
 Files
-- You have a workspace, whose root and working directory is /. open, os, pathlib, glob, shutil, json, csv,
-  zipfile and the libraries that you may use work on it. It is kept where the caller keeps state.
+- The workspace is /, the working directory. open, os, pathlib, shutil, tempfile, csv, zipfile and the
+  libraries below work on it. It is kept where the caller keeps state.
 - Write what is worth keeping as a module, e.g. helpers/text.py, and import it: import helpers.text. A
-  module that you changed is run anew when it is imported again.
+  changed module runs again when it is imported again.
 """
 
 _FILE_ACTIONS = {
-    True: "- There are also write_file, edit_file and terminal_action: a shell over the workspace, with\n"
-    "  python. The task is finished from python_action only.",
-    False: "- Other blocks are ```write_file path=a/b.py with the whole file, ```edit_file path=a/b.py with\n"
-    "  <<<<<<< SEARCH, the old lines, =======, the new lines, >>>>>>> REPLACE, and ```terminal with shell\n"
-    "  commands over the workspace, python among them. The task is finished from ```python only.",
+    True: "- write_file, edit_file and terminal_action (a shell over the workspace, with python) act on it,\n"
+    "  too. Only python_action can finish the task.",
+    False: "- Other blocks: ```write_file path=a/b.py (the whole file), ```terminal (shell commands, also\n"
+    "  python FILE), and ```edit_file path=a/b.py with the lines <<<<<<< SEARCH, old text, =======,\n"
+    "  new text, >>>>>>> REPLACE. Only ```python can finish the task.",
 }
 """By whether actions are calls of tools."""
 
 _ANSWERS = {
-    True: "Answer by calling python_action with the code; several calls are run in order, until one fails.",
-    False: "Answer with the code in a block that opens with ```python and closes with ```. Several blocks\n"
-    "  are run in order, until one fails.",
+    True: "Call python_action with the code. Several calls run in order, up to the first error.",
+    False: "Reply with code in a block that opens with ```python and closes with ```. Several blocks run in\n"
+    "  order, up to the first error.",
 }
 
 _LAST_TURN = "This is your last turn: end the task now, with task_success, task_fail or task_clarify."
@@ -122,6 +125,8 @@ class Brief:
     """The interpreter of its code, see `Agent`."""
     recap: str = ""
     """The content of the workspace when the task begins."""
+    cached: tuple[Any, ...] = ()
+    """The keys of ``cache`` when the task begins."""
     handover: str = ""
     """The turns of another model before this one."""
 
@@ -137,14 +142,15 @@ def system_prompt(
     python: str = "guarded",
 ) -> str:
     """Return the rules, what the agent may use, and the agent's own primer."""
-    import sys
-
     profile = profile or Profile()
     tools = profile.tools
     has_files = "write_file" in actions
-    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    libraries = _LIBRARIES[python].format(access=_ACCESS[has_files])
-    rules = _RULES.format(answer=_ANSWERS[tools], turns=turns, python=version, libraries=libraries)
+    rules = _RULES.format(
+        guarded=", guarded" if python == "guarded" else "",
+        answer=_ANSWERS[tools],
+        turns=f"{turns} turn{'s' * (turns != 1)}",
+        environment=_environment(python, has_files=has_files),
+    )
     if profile.images:
         rules = f"{rules}\n{_LOOKING}"
     listed = listing(registrations)
@@ -158,25 +164,47 @@ def system_prompt(
     return "\n\n".join(part for part in parts if part)
 
 
+def _environment(python: str, *, has_files: bool) -> str:
+    """Return what code finds, and what it does not."""
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    text = _ENVIRONMENTS[python].format(version=version, missing=missing_modules(has_files=has_files))
+    found = textwrap.fill(text, 106, subsequent_indent="  ", break_on_hyphens=False)
+    return f"{found}\n{_REFUSALS.format(access=_ACCESS[has_files])}" if python == "guarded" else found
+
+
 def task_prompt(brief: Brief) -> str:
     """Return the first message: the task, its inputs in short, and what is there already."""
     signature = brief.terms.signature
     given = [one for one in brief.terms.examples if not one.is_doctest]
     texts = HostTexts()
     parts = [
-        (brief.task_primer or "").strip(),
         f"The task:\n{printable.block(signature.render(doc=True), 'python')}",
-        _named("Its inputs, already bound as variables (shown in short)", brief.inputs, texts),
+        (brief.task_primer or "").strip(),
+        _types(brief),
+        _checks(brief),
+        _named("Its inputs, already bound as variables (abbreviated)", brief.inputs, texts),
         "\n".join(["Examples that must hold:", *(f"{one.source} == {one.expected_text}" for one in given)])
         if given
         else "",
-        _named("Variables kept from earlier tasks (shown in short)", brief.variables, texts),
+        _kept(brief, texts),
         f"What is in the workspace:\n{brief.recap}" if brief.recap else "",
         _setup(brief),
         brief.handover,
         _async_note(brief),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _types(brief: Brief) -> str:
+    """Return the definitions of the types that the signature names, except those in the listing."""
+    listed = {one.target for one in brief.registrations if one.kind == "class" and one.visibility != "low"}
+    text = definitions(brief.terms.signature, without=listed)
+    return (
+        f"Its types, bound under these names ({_TAKEN}):\n{printable.block(text, 'python')}" if text else ""
+    )
+
+
+_TAKEN = "a dict is taken for a model, dataclass or NamedTuple"
 
 
 def _named(heading: str, values: Mapping[str, Any], texts: HostTexts) -> str:
@@ -203,13 +231,69 @@ def _setup(brief: Brief) -> str:
     return f"This code has been run already:\n{printable.block(brief.setup.strip(), 'python')}{shown}"
 
 
+def _checks(brief: Brief) -> str:
+    """Return the checks that the value must pass, by their names, which say what they ask for."""
+    named = [str(getattr(each, "__name__", "")) for each in brief.terms.checks]
+    told = [line(name) for name in named if name and name != "<lambda>"]
+    return f"The value must pass: {'; '.join(told)}" if told else ""
+
+
+def _kept(brief: Brief, texts: HostTexts) -> str:
+    """Return what earlier tasks left: signatures of functions and classes, data, keys of the cache."""
+    shown = {name: value for name, value in brief.variables.items() if not _is_trifle(name, value)}
+    code = {name: value for name, value in shown.items() if _is_code(value)}
+    heads = [_heading(name, value) for name, value in list(code.items())[:MOST_VARIABLES]]
+    data = {name: value for name, value in shown.items() if name not in code}
+    listed = _named("", data, texts).removeprefix(":\n")
+    lines = [*heads, *([listed] if listed else [])]
+    cached = [short_repr(key, 60) for key in brief.cached[:MOST_VARIABLES]]
+    parts = [
+        "\n".join(["Variables kept from earlier tasks (abbreviated):", *lines]) if lines else "",
+        f"Keys of cache: {', '.join(cached)}" if cached else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _is_code(value: Any) -> bool:
+    return type(value) is FunctionType or issubclass(type(value), type)
+
+
+def _heading(name: str, value: Any) -> str:
+    """Return how a function or class begins. It may be guest code: only what is plain of it is read."""
+    from agex.sandbox.runtime.provenance import source_of  # with the sandbox: not when agex is imported
+
+    if type(value) is not FunctionType:
+        return f"class {line(name)}"
+    code = value.__code__
+    if source_of(code) is None:  # of a worker's function only the name is here
+        return f"def {line(name)}(...)"
+    count = code.co_argcount + code.co_kwonlyargcount
+    names = [line(each) for each in code.co_varnames[:count]]
+    doc = value.__doc__
+    about = line(doc.strip().partition("\n")[0]) if type(doc) is str else ""
+    more = ", ..." if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) else ""
+    return f"def {line(name)}({', '.join(names)}{more})" + (f"  # {about[:100]}" if about else "")
+
+
+_COUNTERS = frozenset({"i", "j", "k"})
+
+
+def _is_trifle(name: str, value: Any) -> bool:
+    """Return whether a variable is what a loop leaves behind, a counter, or a private name."""
+    return name.startswith("_") or (name in _COUNTERS and type(value) is int)
+
+
 def _async_note(brief: Brief) -> str:
     names = [one.name for one in brief.registrations if one.is_async and one.visibility != "low"]
     if not names:
         return ""
+    told = ", ".join(names)
     if brief.terms.signature.is_async:
-        return f"Call {', '.join(names)} like ordinary functions, without await."
-    return f"Not available in this task, because they are async: {', '.join(names)}."
+        return (
+            f"Await {told} inside async functions, in asyncio.gather, and wherever your code has an await\n"
+            "at its top level. In code without one, a plain call gives the result."
+        )
+    return f"Not available in this task, because they are async: {told}."
 
 
 class FullConversation:
@@ -226,6 +310,7 @@ class FullConversation:
             extras=brief.extras,
             python=brief.python,
         )
+        self._turn = self._turns = 0
         names, images = pictures_of(brief.inputs, nullcontext) if profile.images else ([], ())
         shown = f"\n\nShown here: {', '.join(names)}, in this order." if names else ""
         self._messages = [
@@ -244,6 +329,7 @@ class FullConversation:
 
     def request(self, turn: int, turns_left: int) -> Request:
         """Return the request of this turn; the last one asks for an end."""
+        self._turn, self._turns = turn, turn + turns_left
         messages = self._messages = shortened(self._messages)
         if turns_left == 0 and turn > 1:
             messages = [*messages[:-1], _with_text(messages[-1], _LAST_TURN)]
@@ -252,10 +338,16 @@ class FullConversation:
     def add(self, reply: Reply, seen: Observation) -> None:
         """Append an answer and what came of it."""
         self._messages.append(Message(role="assistant", content=reply.text or "(no text)", reply=reply))
-        text = "\n\n".join(
-            [quoted(seen.text), *([f"What is in the workspace now:\n{seen.recap}"] if seen.recap else [])]
+        tail = f"What is in the workspace now:\n{seen.recap}" if seen.recap else ""
+        left = self._turn < self._turns
+        message = Message(
+            role="user",
+            content=quoted(seen.text),
+            images=seen.images,
+            results=tuple(map(quoted, seen.results)),
+            note=f"[turn {self._turn + 1} of {self._turns}]" if left else "",
         )
-        self._messages.append(Message(role="user", content=text, images=seen.images))
+        self._messages.append(_with_text(message, tail))
 
     def answered(self, text: str) -> None:
         """Add the caller's answer to what is shown of the turn that asked."""
@@ -265,4 +357,8 @@ class FullConversation:
 
 
 def _with_text(message: Message, text: str) -> Message:
-    return replace(message, content=f"{message.content}\n\n{text}".strip())
+    """Return a message with more text, which stands in the last result, too, where there are several."""
+    results = message.results
+    if results and text:
+        results = (*results[:-1], f"{results[-1]}\n\n{text}".strip())
+    return replace(message, content=f"{message.content}\n\n{text}".strip(), results=results)

@@ -77,6 +77,7 @@ _ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _HEADING = re.compile(
     rf"(^|[{_ENDS}])([^\S{_ENDS}]*)(?=What is in the workspace|The caller answers your question:|"
     r"This is your last turn|The task:|Its inputs, already bound|Examples that must hold:|"
+    r"Its types, bound under|The value must pass:|Keys of cache:|\[turn \d|"
     r"Variables kept from earlier tasks|This code has been run already:|It showed:|Shown here:|"
     r"Complete this Python function|It will be called with:|You may use:|An earlier answer was wrong:|"
     r"Write the corrected function|## Working Memory|### (?:Stored Values|Observations|Failed Approaches))"

@@ -36,7 +36,7 @@ from agex.agent.loop.telemetry import task_span
 from agex.agent.prompt.completion import CompletionConversation
 from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
-from agex.agent.task.means import means_of, require_same
+from agex.agent.task.means import acts, means_of, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
 from agex.agent.task.state_codec import KeptCode
@@ -179,6 +179,7 @@ class Invocation:
             output_chars=agent.max_output_chars,
             sees=all(each.profile.images for each in self.models),
             files=files,
+            policy=agent.sandbox(signature).policy if agent.python == "guarded" else None,
         )
         self._journal: RunJournal | None = None
         try:
@@ -222,12 +223,11 @@ class Invocation:
         )
         saved = self._saved
         if saved is not None:
-            require_same(saved.record.run_id, saved.record.means, means)
+            require_same(saved.record.run_id, saved.means, means)
         began = RunRecord(
             run_id=self.plan.run_id,
             agent=self.plan.agent,
             task=self.plan.task,
-            means=means,
             started=time.time(),
             last_turn=self.plan.max_iterations,
         )
@@ -236,6 +236,7 @@ class Invocation:
             began if saved is None else saved.record,
             log=log,
             ledger=self.ledger,
+            means=means,
             inputs=self.values,
             names=names,
             saved=saved,
@@ -390,8 +391,10 @@ class Invocation:
                 f"Keep it under another name: state['my_{name}'] = state.pop({name!r})."
             )
             yield self.plan.event(SystemNoteEvent, 0, message=note)
-        if self._journal is not None and any(one.external for one in self.registrations):
-            yield Commit(0)  # a call to the world may leave no trace but this one
+        if self._journal is not None and acts(self.registrations):
+            yield Commit(
+                0
+            )  # the inputs as they are before any code: what acts on the world commits in an action
         return (yield from self._first_turns())
 
     def _first_turns(self) -> Loop[Any]:
@@ -476,6 +479,7 @@ class Invocation:
             python=self._python,
             extras=self._extras if self._files is not None else "",
             recap=self._recap(),
+            cached=self._cached(),
         )
         return self._with(self.models[0], self._brief)
 
@@ -497,6 +501,13 @@ class Invocation:
 
     def _recap(self) -> str:
         return self._files.recap() if self._files is not None else ""
+
+    def _cached(self) -> tuple[Any, ...]:
+        """Return the keys of the cache; none where its content is a worker's, or cannot be read."""
+        if self.call.view is None or self._session.packs:
+            return ()
+        cache = self.call.view.cache
+        return tuple(cache) if type(cache) is dict else ()
 
     def _shown(self) -> dict[str, Any]:
         """Return the state's variables as they are shown: what is of a worker's code is sketched."""

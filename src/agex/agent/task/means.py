@@ -13,7 +13,7 @@ from agex.errors import DefinitionError
 if TYPE_CHECKING:
     from agex.agent.base import AgentBase
 
-__all__ = ["means_of", "require_same"]
+__all__ = ["acts", "means_of", "require_same"]
 
 _TASK = "the task"
 _ISOLATION = "isolation"
@@ -25,6 +25,19 @@ def means_of(
     """Return the means of a run, each as text by its name."""
     found = {one.name: _described(one) for one in registrations}
     return {**found, _TASK: signature.render(), _ISOLATION: f"{agent.isolation}, {agent.python}"}
+
+
+def acts(registrations: tuple[Registration, ...], above: frozenset[int] = frozenset()) -> bool:
+    """Return whether code may act on the world, by a function of its own or by tasks that it calls."""
+    return any(
+        one.external
+        or (
+            one.kind == "task"
+            and id(one.target) not in above
+            and acts(one.target.agent.registrations, above | {id(one.target)})
+        )
+        for one in registrations
+    )
 
 
 def require_same(run_id: str, then: Mapping[str, str], now: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from agex.agent.durable.saved_runs import load, the_one
 from agex.agent.execution.grants import host_classes
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.run import Outcome, Resume, Run
-from agex.errors import DefinitionError, StateError, TaskClarify, TaskSuspended
+from agex.errors import DefinitionError, StateCorrupt, StateError, TaskClarify, TaskSuspended
 from agex.sandbox import KeptCode
 from agex.state import State
 
@@ -79,7 +79,11 @@ class Resumption:
                 "Give them again: resume(..., inputs={...})."
             )
         given = {name: value for name, value in self._inputs.items() if name in record.unkept}
-        return replace(saved, inputs={**saved.inputs, **given})
+        inputs = {**saved.inputs, **given}
+        parameters = self._task.definition.terms.signature.parameters
+        if inputs.keys() != set(parameters):
+            raise StateCorrupt(f"Run {self.run_id} has other inputs than its task: {', '.join(inputs)}")
+        return replace(saved, inputs=inputs)
 
     @property
     def goes_on(self) -> bool:

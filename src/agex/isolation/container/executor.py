@@ -25,7 +25,7 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Level, Python, Wall
@@ -34,14 +34,23 @@ from agex.isolation.process.executor import ProcessExecutor, Saved
 from agex.isolation.rpc.module_sources import files_of, is_installed, package_files
 from agex.isolation.wire.error_codec import OutOfMemory, ProtocolError, WorkerGone
 from agex.isolation.wire.framing import Buffer, Channel, Pipes
+from agex.isolation.wire.process_identity import has_ended, this_process
 from agex.isolation.worker.environment import (
     PROGRAM,
-    has_ended,
     import_path,
-    this_process,
     worker_environment,
 )
+from agex.isolation.workspace.directory import (
+    TEMPORARY_MB,
+    ReportedDirectory,
+    WorkerDirectory,
+    scratch,
+    workspace_path,
+)
 from agex.sandbox import Limits
+
+if TYPE_CHECKING:
+    from agex.files import FileTree
 
 __all__ = ["ContainerExecutor"]
 
@@ -61,6 +70,8 @@ _LABEL = "agex.worker"
 """The label of containers and images that says which process made them."""
 _OWN = "/agex"
 """The folder of the files in the image."""
+_TEMPORARY = "/tmp"  # noqa: S108 - of the container
+_NOTHING = "ro,size=64k,nosuid,nodev,noexec"
 _KILLED = 128 + signal.SIGKILL
 
 
@@ -103,12 +114,25 @@ class ContainerExecutor(ProcessExecutor):
         )
 
     def _launch(
-        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool, python: Python
+        self,
+        saved: Saved,
+        limits: Limits,
+        about: Mapping[str, Any],
+        *,
+        has_files: bool,
+        python: Python,
+        tree: FileTree | None,
     ) -> ContainerWorker:
         memory_mb = limits.memory_mb or _MEMORY_MB
+        path = workspace_path(installation())
+        directory = ReportedDirectory(tree, path) if tree is not None else None
+        place = {"path": path, "temporary": _TEMPORARY} if python == "full" else {}
+        writable = _writable(path, scratch(path)["size_mb"] if directory is None else directory.size_mb)
+        if not place:
+            writable = {}
         files = files_of([*saved.modules, *saved.imports])
         try:
-            container = self._created(files, limits, memory_mb)
+            container = self._created(files, limits, memory_mb, writable)
             worker = ContainerWorker(container, self._address, memory_mb)
         except _errors() as error:
             raise IsolationUnavailable(f"a container cannot be started: {error}") from error
@@ -120,24 +144,31 @@ class ContainerExecutor(ProcessExecutor):
                 "limits": {"seconds": limits.seconds, "output_chars": limits.output_chars},
                 "has_files": has_files,
                 "python": python,
+                "place": place,
                 "level": self.level,
             },
             [saved.data],
         )
         _require_ready(worker)
+        worker.directory = directory
         return worker
 
-    def _created(self, files: Mapping[str, Path], limits: Limits, memory_mb: int) -> Any:
+    def _created(
+        self, files: Mapping[str, Path], limits: Limits, memory_mb: int, writable: Mapping[str, str]
+    ) -> Any:
         from docker.errors import ImageNotFound
 
         image = self._image(files)
         try:
-            return self._client.containers.create(**self._settings(image, limits, memory_mb))
+            return self._client.containers.create(**self._settings(image, limits, memory_mb, writable))
         except ImageNotFound:  # another process cleaned up
             self._images = {key: each for key, each in self._images.items() if each != image}
-            return self._client.containers.create(**self._settings(self._image(files), limits, memory_mb))
+            image = self._image(files)
+            return self._client.containers.create(**self._settings(image, limits, memory_mb, writable))
 
-    def _settings(self, image: str, limits: Limits, memory_mb: int) -> dict[str, Any]:
+    def _settings(
+        self, image: str, limits: Limits, memory_mb: int, writable: Mapping[str, str]
+    ) -> dict[str, Any]:
         from docker.types import Mount, Ulimit
 
         mounts = {**{path: path for path in installation()}, f"{_OWN}/python": _executable()}
@@ -158,7 +189,7 @@ class ContainerExecutor(ProcessExecutor):
             "network_mode": "none",
             "read_only": True,
             # podman would put writable memory in these places.
-            "tmpfs": dict.fromkeys(("/tmp", "/run", "/var/tmp"), "ro,size=64k,nosuid,nodev,noexec"),  # noqa: S108
+            "tmpfs": {**dict.fromkeys((_TEMPORARY, "/run", "/var/tmp"), _NOTHING), **writable},  # noqa: S108
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
             "user": _NOBODY,
@@ -221,6 +252,14 @@ _NO_PROXIES = {each: "" for name in _PROXIES for each in (name, name.upper())}
 _HOST_NAMES = ("/etc/hosts", "/etc/resolv.conf")
 
 
+def _writable(path: str, size_mb: int) -> dict[str, str]:
+    """Return the file systems in memory that a worker of full Python may write in."""
+    return {
+        path: f"rw,exec,size={size_mb}m,mode=1777,nosuid,nodev",  # compiled modules are mapped from it
+        _TEMPORARY: f"rw,size={TEMPORARY_MB}m,mode=1777,nosuid,nodev,noexec",
+    }
+
+
 def _executable() -> str:
     return str(Path(sys.executable).resolve())
 
@@ -276,6 +315,7 @@ class ContainerWorker:
         self._container = container
         self._memory_mb = memory_mb
         self._is_killed = False
+        self.directory: WorkerDirectory | None = None
         attached = container.attach_socket(params={"stdin": 1, "stdout": 1, "stream": 1})
         self._stream = _Attached(attached)
         self.channel = Channel(self._stream)

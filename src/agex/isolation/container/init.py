@@ -22,6 +22,7 @@ from agex.isolation.wire.framing import Channel, Frame, Pipes
 from agex.isolation.worker.environment import reset_signals
 from agex.isolation.worker.rlimits import apply_resources
 from agex.isolation.worker.server import Template, WorkerServer
+from agex.isolation.workspace.requests import move_in
 from agex.sandbox import Limits
 
 __all__ = ["alone", "main"]
@@ -64,6 +65,8 @@ class _Contained:
 
 def _confine(order: Mapping[str, Any]) -> None:
     """Confine this process as the host orders, before guest code runs: a container needs nothing."""
+    if order.get("place"):
+        move_in(**order["place"])
     if "resources" in order:
         apply_resources(order["resources"])
     if "readable" in order:

@@ -5,23 +5,34 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Level, Wall
 from agex.isolation.lockdown.linux import missing, walls
 from agex.isolation.lockdown.namespaces import DEVICES, installation
+from agex.isolation.lockdown.own_directory import TEMPORARY
 from agex.isolation.process.executor import ProcessExecutor, Saved
 from agex.isolation.process.subprocess_executor import PipedExecutor
 from agex.isolation.worker.launch import Launcher, Order
 from agex.isolation.worker.rlimits import resources_of
+from agex.isolation.workspace.directory import (
+    OverlayDirectory,
+    WorkerDirectory,
+    scratch,
+    workspace_path,
+)
 from agex.sandbox import Limits
+
+if TYPE_CHECKING:
+    from agex.files import FileTree
 
 __all__ = ["KernelExecutor", "SeatbeltExecutor"]
 
 _MEMORY_MB = 4096
 """Growth of a worker's address space without a limit: there must be one."""
 _OPEN_FILES = 64
+_OPEN_FILES_OF_FULL = 1024
 _THREADS = 64
 """Enough for a linear algebra library on a large machine."""
 _MACOS_SYSTEM = ["/System/Library", "/usr/lib", "/private/var/db/dyld", "/private/var/db/timezone"]
@@ -60,6 +71,21 @@ class KernelExecutor(ProcessExecutor):
             order,
             resources={**order.resources, "file_size_mb": 0},
             walls={"readable": installation(), "threads": _THREADS},
+        )
+
+    def _directory(self, tree: FileTree) -> WorkerDirectory:
+        return OverlayDirectory(tree, workspace_path(installation()))
+
+    def _placed(self, order: Order, limits: Limits, directory: WorkerDirectory | None) -> Order:
+        place = scratch(workspace_path(installation())) if directory is None else directory.order
+        resources = {**order.resources, "file_size_mb": place["size_mb"]}
+        if limits.open_files is None:
+            resources["open_files"] = _OPEN_FILES_OF_FULL
+        return replace(
+            order,
+            resources=resources,
+            walls={**order.walls, "directory": place},
+            place={"path": place["path"], "temporary": TEMPORARY},
         )
 
 

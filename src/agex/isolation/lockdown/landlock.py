@@ -15,7 +15,9 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on all ar
 _VERSION = 1
 _PATH_BENEATH = 1
 
-_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+_WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
+_NEVER = 1 << 0 | 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 15
+"""Rights that no directory gives: to execute, to make devices, sockets and pipes, to control a device."""
 _FILES_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 """All rights over files that a version knows: to execute, write, read, list, remove, make, truncate, ..."""
 _NET_SINCE, _BIND_AND_CONNECT = 4, 0b11
@@ -40,10 +42,14 @@ def abi() -> int:
         return 0
 
 
-def restrict(readable: Sequence[str]) -> None:
+def restrict(readable: Sequence[str], writable: Sequence[str] = ()) -> None:
     """Drop all access to files but reading these, and to the network.
 
     It holds for this thread and those it starts: apply it before any other is there.
+
+    Args:
+        readable: files, and folders with all in them.
+        writable: folders whose files can be read, written, made, moved and removed, and device files.
     """
     version = abi()
     files = _FILES_BY_ABI[max(known for known in _FILES_BY_ABI if known <= version)]
@@ -58,16 +64,17 @@ def restrict(readable: Sequence[str]) -> None:
     )
     try:
         for path in readable:
-            _allow(own, path)
+            _allow(own, path, _READ_FILE | (_READ_DIR if Path(path).is_dir() else 0))
+        for path in writable:
+            _allow(own, path, files & ~_NEVER if Path(path).is_dir() else _READ_FILE | _WRITE_FILE)
         syscall("landlock", _RESTRICT_SELF, ctypes.c_int(own), ctypes.c_uint32(0))
     finally:
         os.close(own)
 
 
-def _allow(ruleset: int, path: str) -> None:
+def _allow(ruleset: int, path: str, allowed: int) -> None:
     parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        allowed = _READ_FILE | (_READ_DIR if Path(path).is_dir() else 0)
         rule = _PathBeneath(allowed, parent)
         syscall(
             f"landlock for {path}",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agex.isolation.executor import Wall
 from agex.isolation.lockdown import landlock, namespaces, seccomp
+from agex.isolation.lockdown.own_directory import OwnDirectory
 from agex.isolation.lockdown.syscalls import machine, prctl
 
 __all__ = ["LEAST_LANDLOCK", "enclose", "missing", "walls"]
@@ -45,23 +47,33 @@ def walls() -> tuple[Wall, ...]:
     )
 
 
-def enclose(order: Mapping[str, Any]) -> None:
+def enclose(order: Mapping[str, Any], give: Callable[[int], None] | None = None) -> None:
     """Confine this process by all mechanisms, for good.
 
     Args:
-        order: ``readable``: the folders and files that it may read.
+        order: ``readable``: the folders and files that it may read; ``directory``: how the one that it may
+            write in is mounted, if it has one.
+        give: gets a descriptor of the upper directory of that one, which is closed here afterwards.
 
     Raises:
         OSError: one of them failed; the message begins with its name.
     """
     readable = list(order["readable"])
+    directory = OwnDirectory(**order["directory"]) if order.get("directory") else None
     prctl("no new privileges", _NO_NEW_PRIVS, 1)
-    namespaces.enter(readable)
+    namespaces.enter(readable, None if directory is None else directory.furnish)
     namespaces.drop_rights()
     prctl("ending with the parent", _PDEATHSIG, signal.SIGKILL)  # the kernel forgot it with the rights
     _limit_threads(order["threads"])
-    landlock.restrict([*readable, *namespaces.DEVICES])
-    seccomp.restrict()
+    readable += namespaces.DEVICES
+    if directory is None:
+        landlock.restrict(readable)
+    else:
+        assert give is not None, "the host reads the directory that it orders"
+        directory.give(give)
+        landlock.restrict([*readable, *directory.readable], directory.writable)
+        os.chdir(directory.path)
+    seccomp.restrict(writes=directory is not None)
 
 
 def _limit_threads(count: int) -> None:

@@ -9,19 +9,20 @@ import site
 import socket
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agex.isolation.lockdown.syscalls import mount, pivot_root, syscall, umount, unshare
 
-__all__ = ["DEVICES", "HOSTNAME", "drop_rights", "enter", "installation", "own_processes"]
+__all__ = ["DEVICES", "HOSTNAME", "NOBODY", "drop_rights", "enter", "installation", "own_processes"]
 
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
 
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 
-_NOBODY = 65534
+NOBODY = 65534
+"""The user and group of a worker whose host is root."""
 
 _SYSTEM = (
     "/usr/lib",
@@ -70,8 +71,13 @@ def _map_ids(user: int, group: int) -> None:
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
 
 
-def enter(readable: Sequence[str]) -> None:
-    """Enter new namespaces: no network but a dead loopback, and no files but the readable ones."""
+def enter(readable: Sequence[str], furnish: Callable[[str], None] | None = None) -> None:
+    """Enter new namespaces: no network but a dead loopback, and no files but the readable ones.
+
+    Args:
+        readable: folders and files.
+        furnish: puts more into the new root, whose path it gets, before the rest and while the old is there.
+    """
     flags = _NEWNS | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP
     if os.geteuid() == 0:
         unshare(flags)
@@ -80,15 +86,17 @@ def enter(readable: Sequence[str]) -> None:
         unshare(_NEWUSER | flags)
         _map_ids(user, group)
     socket.sethostname(HOSTNAME)
-    _own_root(readable)
+    _own_root(readable, furnish)
 
 
-def _own_root(readable: Sequence[str]) -> None:
+def _own_root(readable: Sequence[str], furnish: Callable[[str], None] | None) -> None:
     """Make a root that holds the readable files and nothing else."""
     mount("none", "/", None, _REC | _PRIVATE)
     root = "/sys"  # covered by a mount that only this process sees; nothing is installed there
     mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=64k,nr_inodes=1k,mode=755")
     mask = os.umask(0o022)  # these folders must lead nowhere
+    if furnish is not None:  # first: an installation may lie below one of these folders
+        furnish(root)
     for path in (*readable, *DEVICES):
         _show(path, root + path)
     for path in ("/lib", "/lib64"):
@@ -130,8 +138,8 @@ def drop_rights() -> None:
     if os.geteuid() == 0:
         with contextlib.suppress(PermissionError):
             os.setgroups([])
-        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
         unshare(_NEWUSER)
     header, nothing = _Header(_VERSION_3, 0), (ctypes.c_uint32 * 6)()
     syscall("no capabilities", _CAPSET[os.uname().machine], ctypes.byref(header), ctypes.byref(nothing))

@@ -3,6 +3,9 @@
 See seccomp(2). A call that is not on the list fails with EPERM. Some are allowed with certain
 arguments only: files are opened for reading, `clone` makes threads, a signal goes to this very
 process, a socket is one end of a connected pair.
+
+A worker with a directory of its own may call what works on files, too: there the mounts and Landlock decide
+which files. It makes neither devices nor pipes with a name, sets no attributes, and has no other memory files.
 """
 
 from __future__ import annotations
@@ -56,6 +59,25 @@ _FREE = {
 }  # fmt: skip
 """Calls that change nothing but this process and what it has open already."""
 
+_OF_FILES = {
+    "x86_64": (
+        "open:2 pwrite64:18 sendfile:40 flock:73 fsync:74 fdatasync:75 truncate:76 ftruncate:77 chdir:80 fchdir:81 "
+        "rename:82 mkdir:83 rmdir:84 creat:85 link:86 unlink:87 symlink:88 chmod:90 fchmod:91 umask:95 utime:132 "
+        "statfs:137 fstatfs:138 getxattr:191 lgetxattr:192 fgetxattr:193 listxattr:194 llistxattr:195 "
+        "flistxattr:196 fadvise64:221 utimes:235 openat:257 mkdirat:258 unlinkat:263 renameat:264 linkat:265 "
+        "symlinkat:266 fchmodat:268 sync_file_range:277 utimensat:280 fallocate:285 pwritev:296 renameat2:316 "
+        "copy_file_range:326 preadv2:327 pwritev2:328 close_range:436 fchmodat2:452"
+    ),
+    "aarch64": (
+        "getxattr:8 lgetxattr:9 fgetxattr:10 listxattr:11 llistxattr:12 flistxattr:13 flock:32 mkdirat:34 "
+        "unlinkat:35 symlinkat:36 linkat:37 renameat:38 statfs:43 fstatfs:44 truncate:45 ftruncate:46 fallocate:47 "
+        "chdir:49 fchdir:50 fchmod:52 fchmodat:53 openat:56 pwrite64:68 pwritev:70 sendfile:71 fsync:82 "
+        "fdatasync:83 sync_file_range:84 utimensat:88 umask:166 fadvise64:223 renameat2:276 copy_file_range:285 "
+        "preadv2:286 pwritev2:287 close_range:436 fchmodat2:452"
+    ),
+}  # fmt: skip
+"""Calls on files, for a worker that has a directory to write in."""
+
 _CHECKED = {
     "x86_64": "fcntl:72 open:2 openat:257 clone:56 clone3:435 tgkill:234 kill:62 socketpair:53 sendto:44 prlimit64:302 ioctl:16 prctl:157",
     "aarch64": "fcntl:25 openat:56 clone:220 clone3:435 tgkill:131 kill:129 socketpair:199 sendto:206 prlimit64:261 ioctl:29 prctl:167",
@@ -69,6 +91,8 @@ _SOCK_TYPE = 0xF
 _IOCTLS = (0x5421, 0x5450, 0x5451, 0x541B)  # FIONBIO, FIONCLEX, FIOCLEX, FIONREAD
 _FCNTLS = (0, 1, 2, 3, 4, 1030, 1033, 1034)
 """Duplicate, get and set flags, seals: no locks, no leases, and above all no owner that gets signals."""
+_LOCKS = (5, 6, 7, 36, 37, 38)
+"""To ask for, to set, and to wait for locks of a process and of an open file."""
 _SET_NAME, _SET_VMA = 15, 0x53564D41
 
 
@@ -107,7 +131,7 @@ def _is_null(index: int) -> list[bytes]:
     ]
 
 
-def _rules(pid: int) -> dict[str, list[bytes]]:
+def _rules(pid: int, *, writes: bool) -> dict[str, list[bytes]]:
     """Return the check of each call; a call that reaches its end is allowed."""
     return {
         "open": [*_needs(1, 0, _WRITES), _PASS],
@@ -120,7 +144,7 @@ def _rules(pid: int) -> dict[str, list[bytes]]:
         "sendto": [*_is_null(4), _PASS],
         "prlimit64": [*_needs(0, 0), *_is_null(2), _PASS],
         "ioctl": _one_of(1, _IOCTLS, errno.ENOTTY),  # as isatty() expects of anything but a terminal
-        "fcntl": _one_of(1, _FCNTLS, errno.EPERM),
+        "fcntl": _one_of(1, (*_FCNTLS, *_LOCKS) if writes else _FCNTLS, errno.EPERM),
         "prctl": _one_of(0, (_SET_NAME, _SET_VMA), errno.EPERM),
     }
 
@@ -131,22 +155,28 @@ def _one_of(index: int, values: Sequence[int], otherwise: int) -> list[bytes]:
     return [_op(_LOAD, _arg(index)), *checks, _fail(otherwise), _PASS]
 
 
-def program(architecture: str, pid: int) -> bytes:
+def program(architecture: str, pid: int, *, writes: bool = False) -> bytes:
     """Assemble the filter.
 
     Args:
         architecture: one of `ARCHITECTURES`.
         pid: of this process, as it sees itself.
+        writes: whether it has a directory to write in.
     """
     parts = [_op(_LOAD, _ARCH), _op(_EQUALS, ARCHITECTURES[architecture], 1, 0), _op(_RETURN, _KILL)]
     parts += [_op(_LOAD, _NUMBER)]
     if architecture == "x86_64":
         parts += [_op(_AT_LEAST, _X32, 0, 1), _op(_RETURN, _KILL)]
-    checked, rules = _numbers(_CHECKED[architecture]), _rules(pid)
+    checked, rules = _numbers(_CHECKED[architecture]), _rules(pid, writes=writes)
+    free = _numbers(_FREE[architecture])
+    if writes:
+        free |= _numbers(_OF_FILES[architecture])
     for name, number in checked.items():
+        if name in free:
+            continue
         rule = rules[name]
         parts += [_op(_EQUALS, number, 0, len(rule)), *rule]
-    parts += _allowed(_numbers(_FREE[architecture]).values())
+    parts += _allowed(free.values())
     return b"".join([*parts, _fail(errno.EPERM)])
 
 
@@ -162,12 +192,15 @@ _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _SET_FILTER, _TSYNC = 1, 1
 
 
-def restrict() -> None:
+def restrict(*, writes: bool = False) -> None:
     """Allow this process, all its threads included, no other calls from now on.
 
     It must have given up to gain privileges before (``PR_SET_NO_NEW_PRIVS``).
+
+    Args:
+        writes: whether it has a directory to write in.
     """
-    code = program(machine(), os.getpid())
+    code = program(machine(), os.getpid(), writes=writes)
     buffer = ctypes.create_string_buffer(code, len(code))
     assembled = _Program(len(code) // 8, ctypes.addressof(buffer))
     syscall(

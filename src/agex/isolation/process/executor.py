@@ -12,9 +12,11 @@ from agex.isolation.rpc.task_environment import TaskEnvironment, WorkerHandle
 from agex.isolation.worker.host_session import RemoteSession
 from agex.isolation.worker.launch import Launcher, Order
 from agex.isolation.worker.rlimits import resources_of
+from agex.isolation.workspace.directory import PlainDirectory, WorkerDirectory
 from agex.sandbox import Limits, Policy
 
 if TYPE_CHECKING:
+    from agex.files import FileTree
     from agex.sandbox.runtime.workspace_files import Files
 
 __all__ = ["ProcessExecutor", "Saved"]
@@ -51,7 +53,8 @@ class ProcessExecutor:
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
 
         def start(about: Mapping[str, Any]) -> WorkerHandle:
-            return self._launch(saved, limits, about, has_files=files is not None, python=python)
+            tree = getattr(files, "files", None) if python == "full" else None
+            return self._launch(saved, limits, about, has_files=files is not None, python=python, tree=tree)
 
         environment = TaskEnvironment(
             level=self.level,
@@ -67,10 +70,35 @@ class ProcessExecutor:
         return RemoteSession(environment, namespace)
 
     def _launch(
-        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool, python: Python
+        self,
+        saved: Saved,
+        limits: Limits,
+        about: Mapping[str, Any],
+        *,
+        has_files: bool,
+        python: Python,
+        tree: FileTree | None,
     ) -> WorkerHandle:
-        order = self._order(saved, limits, about)
-        return self._launcher.launch(replace(order, has_files=has_files, python=python, level=self.level))
+        order = replace(
+            self._order(saved, limits, about), has_files=has_files, python=python, level=self.level
+        )
+        directory = None if tree is None else self._directory(tree)
+        if python == "full":
+            order = self._placed(order, limits, directory)
+        try:
+            return self._launcher.launch(order, directory)
+        except BaseException:
+            if directory is not None:
+                directory.close()
+            raise
+
+    def _directory(self, tree: FileTree) -> WorkerDirectory:
+        """Return a worker's directory over a workspace."""
+        return PlainDirectory(tree)
+
+    def _placed(self, order: Order, limits: Limits, directory: WorkerDirectory | None) -> Order:
+        """Return the order for a worker with a directory of its own; with None, nobody looks at it."""
+        return order if directory is None else replace(order, place=directory.order)
 
     def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
         return Order(

@@ -12,7 +12,7 @@ import sys
 import time
 import weakref
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Python
@@ -22,7 +22,11 @@ from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
 from agex.isolation.wire.framing import Channel, Pipes
 from agex.isolation.worker.environment import PROGRAM, import_path, worker_environment
 from agex.isolation.worker.rlimits import resources_of
+from agex.isolation.workspace.directory import WorkerDirectory
 from agex.sandbox import Limits
+
+if TYPE_CHECKING:
+    from agex.files import FileTree
 
 __all__ = ["PipedExecutor"]
 
@@ -35,8 +39,19 @@ class PipedExecutor(ProcessExecutor):
     """Starts an interpreter for each task. It needs less of the system than forking, and takes longer."""
 
     def _launch(
-        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool, python: Python
+        self,
+        saved: Saved,
+        limits: Limits,
+        about: Mapping[str, Any],
+        *,
+        has_files: bool,
+        python: Python,
+        tree: FileTree | None,
     ) -> WorkerHandle:
+        if tree is not None:
+            raise IsolationUnavailable(
+                "python='full' has no directory for its files at this level here; python='guarded' has"
+            )
         worker = _Piped()
         order = {
             "about": about,
@@ -64,6 +79,8 @@ class PipedExecutor(ProcessExecutor):
 
 class _Piped:
     """A worker in an interpreter of its own, and the process that watches it."""
+
+    directory: WorkerDirectory | None = None
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own program

@@ -56,12 +56,16 @@ class CommandRequests:
 
         return run
 
-    def _run(self, command: TerminalCommand, args: list[str], stdin: bytes, env: dict[str, str]) -> Any:
+    def _run(
+        self, command: TerminalCommand, args: list[str], stdin: bytes, env: dict[str, str], folder: str
+    ) -> Any:
         stdout = PipeStream()
         context = CommandContext(args=args, stdin=PipeStream(stdin), stdout=stdout, fs=self._files, env=env)
         error = None
         result = CommandResult()
         try:
+            if folder:
+                self._files.chdir(folder)
             result = command.run(context, self._host)
         except Exception as raised:  # noqa: BLE001 - as in process, the script shows it and goes on
             error = str(raised)
@@ -70,25 +74,35 @@ class CommandRequests:
 
 def _require_plain(
     given: tuple[Any, ...], named: Mapping[str, Any]
-) -> tuple[list[str], bytes, dict[str, str]]:
+) -> tuple[list[str], bytes, dict[str, str], str]:
     if named or not (
-        len(given) == 3
+        len(given) == 4
         and type(given[0]) is list
         and all(type(arg) is str for arg in given[0])
         and type(given[1]) is bytes
         and type(given[2]) is dict
         and all(type(text) is str for pair in given[2].items() for text in pair)
+        and type(given[3]) is str
     ):
         raise ProtocolError("the worker passes a command something else than it takes")
     return given
 
 
-def asking(name: str, ask: Asker) -> Callable[[CommandContext], CommandResult]:
-    """Return a command of a terminal in a worker that the host carries out."""
+def asking(
+    name: str, ask: Asker, folder: Callable[[], str] | None = None
+) -> Callable[[CommandContext], CommandResult]:
+    """Return a command of a terminal in a worker that the host carries out.
+
+    Args:
+        name: of the command.
+        ask: asks the host.
+        folder: returns the current folder of a terminal over files of the worker's own.
+    """
 
     def command(context: CommandContext) -> CommandResult:
         stdin: io.BufferedIOBase = context.stdin.buffer  # type: ignore[assignment]  # what termish gives
-        given = (list(map(str, context.args)), stdin.read(), dict(context.env))
+        where = "" if folder is None else folder()
+        given = (list(map(str, context.args)), stdin.read(), dict(context.env), where)
         stdout, env, exit_code, stderr, error = ask("command", "", name, given, {})
         context.stdout.buffer.write(stdout)
         context.env.clear()

@@ -12,6 +12,7 @@ from agex.sandbox import Limits, Policy
 
 if TYPE_CHECKING:
     from agex.isolation.rpc.file_rpc import FileRequests
+    from agex.isolation.workspace.directory import WorkerDirectory
     from agex.sandbox.runtime.workspace_files import Files
 
 __all__ = ["StaysThere", "TaskEnvironment", "WorkerHandle"]
@@ -21,6 +22,8 @@ class WorkerHandle(Protocol):
     """The host's handle of a process that serves one session."""
 
     channel: Channel
+    directory: WorkerDirectory | None
+    """The one that it works in, if it has one that the host looks at."""
 
     def interrupt(self) -> None:
         """Make it stop its run at the next check."""

@@ -134,12 +134,15 @@ class WorkerConnection:
         worker = self.worker
         if worker is None:
             raise WorkerLost(self._reason)
+        stood = worker.directory is not None and worker.directory.go_on()
         with self._monitor.paused():  # the wait is the host's time, even if guest code made the call
             try:
                 worker.channel.send(header, parts, deadline=self._due())
                 while True:
                     frame = worker.channel.receive(deadline=self._due())
                     if frame.kind == "done":
+                        if stood and not self._runs and worker.directory is not None:
+                            worker.directory.stand()
                         return frame
                     if frame.kind == "out":
                         self._print(frame)
@@ -152,6 +155,40 @@ class WorkerConnection:
             except KeyboardInterrupt:
                 self.lose(WorkerGone("interrupted"))
                 raise
+
+    def push_files(self) -> list[str]:
+        """Send the worker the files that the host changed; return what to tell guest code of it."""
+        worker = self.worker
+        if worker is None or worker.directory is None:
+            return []
+        root = worker.directory.order["path"]
+
+        def send(
+            operations: Sequence[tuple[str, str, float]], contents: Sequence[bytes]
+        ) -> list[tuple[str, str]]:
+            done = self.chore({"k": "files", "root": root, "ops": operations}, contents)
+            return self.checked(lambda: _failed(done.header.get("failed"), {each[1] for each in operations}))
+
+        return worker.directory.push(send)
+
+    def collect_files(self) -> list[str]:
+        """Take over the files that the worker changed; return what to tell guest code of it.
+
+        Raises:
+            WorkerLost: the worker does not stop; it is killed.
+        """
+        if self.worker is None or self.worker.directory is None:
+            return []
+        try:
+            return self.worker.directory.collect(self._report)
+        except (TimeoutError, ProtocolError) as error:
+            raise self.lose(error) from error
+
+    def _report(self, bounds: Mapping[str, Any]) -> Sequence[memoryview]:
+        assert self.worker is not None
+        assert self.worker.directory is not None
+        root = self.worker.directory.order["path"]
+        return self.chore({"k": "report", "root": root, "bounds": bounds}).parts
 
     def checked(self, work: Callable[[], T]) -> T:
         """Read what the worker sent; a worker that sent what no worker sends is lost.
@@ -191,6 +228,8 @@ class WorkerConnection:
             stood = self.clock.stood - stood
         reply["seconds"] = max(time.monotonic() - begun - stood, 0.0)
         reply["v"] = packed.header
+        if worker.directory is not None:
+            worker.directory.go_on()  # it stood while its files were collected for a command
         worker.channel.send(reply, packed.parts, deadline=self._due())
 
     # -- runs ----------------------------------------------------------------------
@@ -261,6 +300,8 @@ class WorkerConnection:
     def lose(self, error: Exception) -> WorkerLost:
         """Kill the worker; return the error that says why, and what is left."""
         worker, self.worker = self.worker, None
+        if self.has_run and worker is not None and worker.directory is not None:
+            worker.directory.take_back()
         self.has_run = False
         ended = worker.kill() if worker is not None else "it was ended before"
         lost = WorkerLost(outcome.lost_because(error, ended, self.clock))
@@ -274,6 +315,20 @@ class WorkerConnection:
         if self.worker is not None:
             self.worker.close()
             self.worker = None
+
+
+def _failed(told: Any, sent: set[str]) -> list[tuple[str, str]]:
+    """Read which changes of files a worker could not make.
+
+    Raises:
+        ProtocolError: no worker says that.
+    """
+    if not isinstance(told, list) or not all(
+        isinstance(each, list) and len(each) == 2 and each[0] in sent and isinstance(each[1], str)
+        for each in told
+    ):
+        raise ProtocolError("the worker says of files what no worker says")
+    return [(path, reason[:200]) for path, reason in told]
 
 
 def is_of_files(asked: Frame) -> bool:

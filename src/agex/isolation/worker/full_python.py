@@ -103,6 +103,11 @@ class FullSession:
         self.statements.watch()
         signal.signal(signal.SIGALRM, self._alarm)
 
+    @property
+    def has_directory(self) -> bool:
+        """Whether this worker has a directory of its own."""
+        return self._place != _NO_PLACE
+
     @functools.cached_property
     def guest_files(self) -> Any:
         """The workspace of the terminal: the directory of this worker, which its code has, too."""

@@ -107,6 +107,9 @@ class HostRequests:
         if is_of_files(asked):
             return self._done_with_files(asked, reply)
         connection, work = self.connection, in_host_time(self._work(asked.header))
+        is_command = asked.header.get("what") == "command"
+        if is_command:
+            connection.collect_files()  # a command works on the files of the host
 
         def carry_out() -> Any:
             args, kwargs = self._codec.unpack(asked, asked.parts)
@@ -114,6 +117,8 @@ class HostRequests:
                 return work(*args, **kwargs)
 
         result = self._monitor.call(carry_out)
+        if is_command:
+            connection.push_files()
         reply["out"] = result.stdout
         error = result.error
         if isinstance(error, ProtocolError | WorkerLost):  # there is nobody to be told

@@ -245,9 +245,12 @@ class RemoteSession:
             read: converts the value, or refuses one that no worker sends.
         """
         start, connection = time.perf_counter(), self._connection
+        notes: list[str] = []
         with connection.turn, connection.opened(self.open), connection.running() as outermost:
             try:
                 connection.has_run = True
+                if outermost:
+                    notes += connection.push_files()
                 message = begin()
                 result = self._result(message)
                 if (
@@ -257,10 +260,13 @@ class RemoteSession:
                     and connection.ending is None
                 ):
                     result.value = connection.checked(lambda: read(result.value))
+                if outermost:
+                    notes += connection.collect_files()
             except CannotCross as error:
                 result = Result(error=error, traceback=f"TypeError: {error}")
             except WorkerLost as lost:
                 result = self._lost_result(lost)
+            result.stdout += "".join(f"{note}\n" for note in notes)
             result.duration = time.perf_counter() - start
             result.enforcement = result.enforcement._replace(
                 isolation=self._environment.level,

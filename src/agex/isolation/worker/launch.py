@@ -32,6 +32,7 @@ from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
 from agex.isolation.wire.fd_passing import receive_order, send_order
 from agex.isolation.wire.framing import Channel, SocketStream
 from agex.isolation.worker.environment import import_path, worker_environment
+from agex.isolation.workspace.directory import WorkerDirectory
 
 __all__ = ["Launcher", "Order", "WorkerProcess"]
 
@@ -68,6 +69,8 @@ class Order:
     """Where it runs, for errors that say so."""
     walls: Mapping[str, Any] = field(default_factory=dict)
     """Its confinement by the kernel; empty at level ``process``."""
+    place: Mapping[str, str] = field(default_factory=dict)
+    """The directory that it works in, and the one for temporary files; empty for neither."""
 
 
 class WorkerProcess:
@@ -83,7 +86,8 @@ class WorkerProcess:
     def __init__(self, channel: Channel, pidfd: int, zygote: _Zygote, pid: int) -> None:
         self.channel = channel
         self.pid = pid
-        self._pidfd = pidfd
+        self.directory: WorkerDirectory | None = None
+        self.pidfd = self._pidfd = pidfd
         self._zygote = zygote
         self._lock = threading.Lock()  # held to signal the process, and to close its pidfd
         # In a context of its own: a collection may strike while guest code runs, which may send no signal.
@@ -119,6 +123,8 @@ class WorkerProcess:
         """End it, without looking how; for the thread that talks to it."""
         with self._lock:
             self._finalizer()
+        if self.directory is not None:
+            self.directory.close()
 
 
 def _end(channel: Channel, pidfd: int) -> None:
@@ -215,8 +221,12 @@ class Launcher:
         self._of_modules: weakref.WeakValueDictionary[str, _Zygote] = weakref.WeakValueDictionary()
         self._of_policies: OrderedDict[str, _Zygote] = OrderedDict()
 
-    def launch(self, order: Order) -> WorkerProcess:
+    def launch(self, order: Order, directory: WorkerDirectory | None = None) -> WorkerProcess:
         """Start a worker.
+
+        Args:
+            order: for it.
+            directory: its own, as the order says; None if it has none that the host looks at.
 
         Raises:
             IsolationUnavailable: it cannot be started, or not be confined as ordered.
@@ -226,14 +236,27 @@ class Launcher:
         except (OSError, EOFError) as error:
             self.close()
             raise IsolationUnavailable(f"the process that starts workers ended: {error}") from error
-        worker = self._forked(zygote, order)
-        _require_ready(worker)
-        return worker
-
-    def _forked(self, zygote: _Zygote, order: Order) -> WorkerProcess:
-        ours, theirs = socket.socketpair()
+        gift, giver = socket.socketpair() if order.walls.get("directory") else (None, None)
         try:
-            answer, descriptors = zygote.ask(_text(order), b"", [theirs.fileno()])
+            worker = self._forked(zygote, order, giver)
+            _require_ready(worker)
+            if gift is not None and directory is not None:
+                gift.settimeout(_READY_SECONDS)
+                directory.attach(worker.pidfd, receive_order(gift)[2][0])
+            elif directory is not None:
+                directory.attach(worker.pidfd, -1)
+            worker.directory = directory
+            return worker
+        finally:
+            for end in (gift, giver):
+                if end is not None:
+                    end.close()
+
+    def _forked(self, zygote: _Zygote, order: Order, giver: socket.socket | None) -> WorkerProcess:
+        ours, theirs = socket.socketpair()
+        given = [theirs.fileno(), *([] if giver is None else [giver.fileno()])]
+        try:
+            answer, descriptors = zygote.ask(_text(order), b"", given)
         except (OSError, EOFError, IsolationUnavailable) as error:
             ours.close()
             if isinstance(error, IsolationUnavailable):
@@ -332,6 +355,7 @@ def _text(order: Order) -> dict[str, Any]:
         "python": order.python,
         "level": order.level,
         "walls": order.walls,
+        "place": order.place,
     }
 
 

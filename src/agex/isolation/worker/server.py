@@ -31,6 +31,9 @@ from agex.isolation.worker.full_code import FullCode
 from agex.isolation.worker.full_python import FullSession
 from agex.isolation.worker.process_refusals import name_level
 from agex.isolation.worker.sealed_objects import SealedInboundCode, SealedStoredCode
+from agex.isolation.workspace.report import Reporter
+from agex.isolation.workspace.requests import apply_changes
+from agex.isolation.workspace.walk import WalkBounds
 from agex.sandbox import KeptCode, Limits, Policy, Result, Sandbox, Session
 from agex.sandbox.runtime import audit_hook as wall
 from agex.sandbox.runtime.output import CAPTURE, Output
@@ -123,6 +126,8 @@ class WorkerServer:
         self._link = WorkerChannel(channel, self._serve)
         self._requests: Mapping[str, Callable[[Frame], None]] = {
             "put": self._put,
+            "files": self._files,
+            "report": self._report_files,
             "run": self._run,
             "script": self._script,
             "call": self._call,
@@ -156,6 +161,7 @@ class WorkerServer:
         self._kept: dict[str, Any] = {}
         self._sent: dict[tuple[str, ...], values.Fingerprint] = {}
         self._terminal: Terminal | None = None
+        self._reporter: Reporter | None = None
         self._is_given = False
         """Whether variables are being decoded: guest code that runs meanwhile may not ask the host."""
 
@@ -238,6 +244,19 @@ class WorkerServer:
         self._is_given = False
         self._link.hand_over({"k": "done"})
 
+    def _files(self, frame: Frame) -> None:
+        """Change files of the worker's own directory as the host did in the workspace."""
+        failed = apply_changes(frame.header["ops"], frame.parts, frame.header["root"])
+        if self._reporter is not None:
+            self._reporter.forget(path for _, path, _ in frame.header["ops"])
+        self._link.hand_over({"k": "done", "failed": failed})
+
+    def _report_files(self, frame: Frame) -> None:
+        """Report what is in the worker's own directory, where the host does not see it."""
+        if self._reporter is None:
+            self._reporter = Reporter(frame.header["root"])
+        self._link.hand_over({"k": "done"}, self._reporter.report(WalkBounds(**frame.header["bounds"])))
+
     def _run(self, frame: Frame) -> None:
         source, filename = (bytes(part).decode("utf-8", "surrogatepass") for part in frame.parts)
         echo, awaits = bool(frame.header["echo"]), bool(frame.header["await"])
@@ -252,7 +271,7 @@ class WorkerServer:
     def _script(self, frame: Frame) -> None:
         """Run shell commands: the shell runs here, and asks the host for host commands."""
         if self._terminal is None:
-            commands = {name: asking(name, self.ask) for name in frame.header["commands"]}
+            commands = {name: asking(name, self.ask, self._folder()) for name in frame.header["commands"]}
             self._terminal = guest_terminal(self._session, commands)
         mark = len(self._outputs)
         result = self._session.call(
@@ -260,6 +279,13 @@ class WorkerServer:
         )
         result.value = told_transcript(result.value)
         self._finish(result, mark, with_value=True)
+
+    def _folder(self) -> Callable[[], str] | None:
+        """Return what tells the current folder of the terminal; None where the host knows it."""
+        session = self._session
+        if not isinstance(session, FullSession) or not session.has_directory:
+            return None
+        return lambda: str(session.guest_files.getcwd())
 
     def _call(self, frame: Frame) -> None:
         args, kwargs = self._unpack(frame, frame.parts)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import functools
 import gc
 import importlib
@@ -40,6 +41,8 @@ __all__ = ["main"]
 _PR_SET_PDEATHSIG = 1
 _CONNECTION = 3
 """The descriptor of a forked process that leads to the host."""
+_GIFT = 4
+"""The descriptor of a worker by which it sends the host the one of its directory."""
 
 
 class Zygote:
@@ -92,7 +95,7 @@ class Zygote:
             elif order["do"] == "policy":
                 self._template = self._loaded(order["about"], data, order["python"])
             elif order["do"] == "fork":
-                answer["pid"] = self._fork(order, descriptors[0])
+                answer["pid"] = self._fork(order, descriptors)
                 given = [self._forked[answer["pid"]]]
             elif order["do"] == "status":
                 answer["status"] = self._status(order["pid"])
@@ -141,30 +144,35 @@ class Zygote:
             os._exit(1)
         return True
 
-    def _part(self, connection: int, parent: int) -> None:
+    def _part(self, connection: int, parent: int, gift: int | None = None) -> None:
         """Keep only the loaded modules of the parent, in a process that was forked from it."""
         _die_with_parent(parent)
         os.setsid()
-        os.dup2(connection, _CONNECTION)
-        close_all_but({0, 1, 2, _CONNECTION})
+        # From numbers that neither copy closes.
+        kept = [
+            fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 16) for each in (connection, gift) if each is not None
+        ]
+        for number, each in enumerate(kept, _CONNECTION):
+            os.dup2(each, number)
+        close_all_but({0, 1, 2, *range(_CONNECTION, _CONNECTION + len(kept))})
         self._control.detach()
         self._forked, self._ended = {}, {}
 
-    def _fork(self, order: Mapping[str, Any], connection: int) -> int:
+    def _fork(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> int:
         """Fork a worker; return its process number."""
         gc.freeze()
         own = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become(order, connection, own)
+            self._become(order, descriptors, own)
         self._forked[pid] = os.pidfd_open(pid)
         return pid
 
-    def _become(self, order: Mapping[str, Any], connection: int, zygote: int) -> None:
+    def _become(self, order: Mapping[str, Any], descriptors: Sequence[int], zygote: int) -> None:
         """Run a worker until this process ends."""
         status = 1
         try:
-            self._part(connection, zygote)
+            self._part(descriptors[0], zygote, *descriptors[1:])
             silent = os.open(os.devnull, os.O_RDWR)
             for standard in (0, 1, 2):
                 os.dup2(silent, standard)
@@ -239,12 +247,22 @@ def _confine(order: Mapping[str, Any], channel: Channel) -> None:
         if order["walls"]:
             from agex.isolation.lockdown.linux import enclose
 
-            enclose(order["walls"])
+            enclose(order["walls"], _give_to_host)
             _forget_folders(order["walls"]["readable"])
+        if order["place"]:
+            from agex.isolation.workspace.requests import move_in
+
+            move_in(**order["place"])
     except BaseException as error:
         channel.send({"k": "failed", "why": f"{type(error).__name__}: {error}"})
         raise
     channel.send({"k": "ready"})
+
+
+def _give_to_host(descriptor: int) -> None:
+    """Send the host a descriptor, and close the connection that it wants it by."""
+    with socket.socket(fileno=_GIFT) as host:
+        send_order(host, {}, b"", [descriptor])
 
 
 def _forget_folders(readable: Sequence[str]) -> None:

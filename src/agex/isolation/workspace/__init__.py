@@ -5,7 +5,8 @@ and none can change, and an upper one in memory. The host reads the upper one af
 descriptor, and the changes become changes of the workspace.
 
 In reading order: `walk` (a directory of a hostile process, read through a descriptor), `lower` (the shared
-directories), `directory` (one worker's directory, as the host sees it), `requests` (the worker's end).
+directories), `process_control` (a worker held still), `report` (a directory that the host cannot look into),
+`directory` (one worker's directory, as the host sees it), `requests` (the worker's end).
 
 Nothing here follows a link, opens a device, or believes what a worker says of its files.
 """

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from agex.isolation.lockdown.syscalls import syscall
 
-__all__ = ["FileStamp", "Refused", "TooManyEntries", "Walk", "WalkBounds", "read_file", "stamp_of", "walk"]
+__all__ = ["FileStamp", "Refused", "TooManyEntries", "Walk", "WalkBounds", "read_file", "walk"]
 
 FileStamp: TypeAlias = tuple[int, int, int, int]
 """Inode, size, times of the last write and of the last change, in nanoseconds."""
@@ -152,12 +152,12 @@ def _note(found: Walk, path: str, entry: os.DirEntry[str], bounds: WalkBounds, *
     elif about.st_size > bounds.size:
         found.refused.append(Refused(path, _too_large(about.st_size, bounds)))
     else:
-        found.files[path] = stamp_of(about)
+        found.files[path] = _stamp(about)
     return False
 
 
-def read_file(root: int, path: str, bounds: WalkBounds) -> tuple[bytes, os.stat_result] | Refused:
-    """Return the bytes of a file below a directory and its description, or the reason against it."""
+def read_file(root: int, path: str, bounds: WalkBounds) -> tuple[bytes, FileStamp] | Refused:
+    """Return the bytes of a file below a directory and its stamp before, or the reason against it."""
     try:
         descriptor = _open_beneath(root, path)
     except OSError as error:
@@ -170,7 +170,7 @@ def read_file(root: int, path: str, bounds: WalkBounds) -> tuple[bytes, os.stat_
         while len(content) <= bounds.size:
             piece = os.read(descriptor, _CHUNK)
             if not piece:
-                return bytes(content), about
+                return bytes(content), _stamp(about)
             content += piece
         return Refused(path, _too_large(about.st_size, bounds))
     except OSError as error:
@@ -179,18 +179,18 @@ def read_file(root: int, path: str, bounds: WalkBounds) -> tuple[bytes, os.stat_
         os.close(descriptor)
 
 
-def stamp_of(about: os.stat_result) -> FileStamp:
-    """Return the stamp of a file, which another write to it changes."""
+def _stamp(about: os.stat_result) -> FileStamp:
     return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
 
 def _is_opaque(directory: int) -> bool:
-    try:
-        return os.getxattr(directory, _OPAQUE[os.geteuid() != 0]) == b"y"
-    except OSError as error:
-        if error.errno in (errno.ENODATA, errno.ENOTSUP):
-            return False
-        raise
+    for name in _OPAQUE:
+        try:
+            return os.getxattr(directory, name) == b"y"
+        except OSError as error:
+            if error.errno not in (errno.ENODATA, errno.ENOTSUP):
+                raise
+    return False
 
 
 def _kind(mode: int) -> str:

@@ -139,14 +139,16 @@ class BuiltinGuards:
         return receiver
 
     def hasattr(self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *more: Any) -> bool:
-        """Do what ``hasattr`` does; a refused name raises."""
+        """Do what ``hasattr`` does: a public member that is left out is not there. A private name raises."""
         if name is _OWN_SCOPE or more:
             refuse_call("hasattr", _count(receiver, name, *more))
         name = exact_name(name)
         try:
             return host.hasattr(self.readable(receiver, name), name)
         except SandboxAttributeError:
-            raise
+            if name.startswith("_"):
+                raise
+            return False
         except AttributeError:  # a door found no such attribute
             return False
 

@@ -6,6 +6,8 @@ file operations use the workspace while guest code runs.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -40,6 +42,17 @@ def _all_now(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[An
         return iter(list(real(*args, **kwargs)))
 
 
+def _listed_now(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
+    """List a directory, with the errors of CPython: those of the patched `os` depend on its version."""
+    path = str(getattr(real, "__self__", args[0] if args else "."))
+    with _in_workspace():
+        files = workspace()
+        if not files.isdir(path):
+            number = errno.ENOTDIR if files.exists(path) else errno.ENOENT
+            raise OSError(number, os.strerror(number), path)
+    return _all_now(real, *args, **kwargs)
+
+
 def _in_workspace() -> AbstractContextManager[None]:
     """Make paths use the workspace, also in callbacks of a function with access to files."""
     files = workspace()
@@ -49,6 +62,7 @@ def _in_workspace() -> AbstractContextManager[None]:
 _GUARDED: dict[str, Guard] = {
     **{f"Path.{name}": _now for name in _AT_ONCE},
     **{f"Path.{name}": _all_now for name in _ONE_BY_ONE},
+    "Path.iterdir": _listed_now,
 }
 
 LIBRARIES = {

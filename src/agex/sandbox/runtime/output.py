@@ -12,6 +12,7 @@ import sys
 import threading
 from collections import deque
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any, Protocol
 
 __all__ = ["CAPTURE", "Output", "capture_stdout", "echo_text", "release_stdout"]
@@ -151,6 +152,18 @@ class _Bounded(reprlib.Repr):
         self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxdeque = 50
         self.maxstring = self.maxother = self.maxlong = 2_000
         self.maxlevel = 6
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        """Write the first items in their order; the base class sorts them."""
+        if not x:
+            return "{}"
+        if level <= 0:
+            return "{...}"
+        pairs = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value in islice(x.items(), self.maxdict)
+        ]
+        return f"{{{', '.join([*pairs, *(['...'] if len(x) > self.maxdict else [])])}}}"
 
 
 def echo_text(value: Any, limit: int) -> str:

@@ -153,7 +153,10 @@ def gather(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:
     """Do what ``asyncio.gather`` does."""
     import asyncio
 
-    tasks = {id(each): _task(each) for each in coros_or_futures}
+    tasks: dict[int, Any] = {}
+    for each in coros_or_futures:  # one given twice is run once, and its result stands twice
+        if id(each) not in tasks:
+            tasks[id(each)] = _task(each)
     given = [tasks[id(each)] for each in coros_or_futures]
     return _noted(asyncio.gather(*given, return_exceptions=bool(return_exceptions)))
 

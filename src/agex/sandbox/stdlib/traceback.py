@@ -8,13 +8,23 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from agex.errors import EvalError, SandboxError
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.stdlib.sys_streams import write_error
 
-__all__ = ["TRACEBACK", "format_error", "format_own", "handled"]
+__all__ = ["TRACEBACK", "Blank", "format_error", "format_own", "handled"]
+
+
+class Blank(Exception):
+    """Stands before guest code for an error that the host handles: of that one guest code learns nothing."""
+
+    @classmethod
+    def happen(cls) -> NoReturn:
+        """Raise it."""
+        raise cls
+
 
 _FRAMES = 20  # at each end: the thousand equal frames of a RecursionError tell nothing new
 _CAUSES = 3
@@ -48,6 +58,7 @@ def format_own(
         seen.add(id(current))
         cause = None if isinstance(current, EvalError) else current.__cause__  # its text contains the cause
         context = None if current.__suppress_context__ else current.__context__
+        context = None if type(context) is Blank else context
         members = _members(current, is_own, sources, depth)
         parts.append("\n".join([_format_one(current, is_own, sources), *members]))
         if cause is not None:

@@ -248,6 +248,12 @@ class FileSpace(MutableMapping[str, bytes]):
                 entry = replace(entry, stored=pack(form, created, _micros(modified), *rest))
             self._put_back(path, entry, self._fresh.get(path))
 
+    def stamp(self, path: str) -> object:
+        """Return what the store holds of a path, with the addresses of its bytes, or the bytes themselves."""
+        with self._lock:
+            stored = self.entries[path].stored
+            return ("bytes", self._fresh[path]) if path in self._fresh else ("stored", stored)
+
     def _put_back(self, path: str, entry: FileEntry, content: bytes | None) -> None:
         self._know()[path] = entry
         self._gone.discard(path)
