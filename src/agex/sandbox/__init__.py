@@ -36,7 +36,7 @@ builtins. The runner puts everything back and returns a `Result`.
 * `stdlib`: versions of standard modules for guest code, named like those
 * `libraries`: policies of numpy, pandas and others, one module or folder for each
 * `guards`: the checks that transformed code calls, the builtins, the import statement
-* `host_names`, `run`, `session`, `stored_code`, `sandbox`: the entrance
+* `program_exit`, `host_names`, `run`, `session`, `stored_code`, `sandbox`: the entrance
 
 Rules, runtime, language, classes, policy, guards and the entrance are the core, which a reviewer of the
 guards reads. Patches, stdlib and libraries are outer rings: many small parts, each to be read alone.

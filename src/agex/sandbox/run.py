@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextvars import Token, copy_context
 from typing import Any, NoReturn
 
@@ -29,12 +29,13 @@ from agex.errors import EvalError, SandboxError
 from agex.sandbox.classes.host_calls import Hooks
 from agex.sandbox.guards.guards import Guards
 from agex.sandbox.libraries import process_state
+from agex.sandbox.libraries.session_settings import SessionSettings
 from agex.sandbox.patches.install import install
 from agex.sandbox.patches.threading import THREADED, end_elsewhere
 from agex.sandbox.policy.advice import explained, refused_member
 from agex.sandbox.policy.policy import Policy
 from agex.sandbox.runtime import audit_hook
-from agex.sandbox.runtime.asyncio_cleanup import end_callbacks, watch_generators
+from agex.sandbox.runtime.asyncio_cleanup import end_callbacks, in_new_loop, watch_generators
 from agex.sandbox.runtime.context import CURRENT, RUNS, as_host
 from agex.sandbox.runtime.deadline import RUNNING, Deadline
 from agex.sandbox.runtime.host_time import host_works
@@ -164,6 +165,7 @@ class Runner:
         self._thread = 0  # the one that runs
         self._base: types.FrameType | None = None  # where the outermost run begins
         self._stopped: list[Runner] = []  # others that were stopped with this one
+        self._settings = SessionSettings()
         self._runs = 0  # nested: a host function that guest code called may call guest code
         self._raises = True  # whether a deadline may raise in this thread: not beside an event loop
         self.globals: dict[str, Any] = {
@@ -293,7 +295,57 @@ class Runner:
             self._end(run)
         return run.result
 
-    async def _aguarded(self, work: Callable[[Result], Any]) -> Result:
+    def run_coroutine(self, coro: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine of guest code to its end, in an event loop of its own.
+
+        The clock of the run around it stands still meanwhile, for its strike could meet the loop. The rest
+        of it is the limit here, which ends guest code as it does beside an event loop.
+        """
+        deadline, around = self._deadline, CAPTURE.get()
+        before, raises = self._ending, self._raises
+        limits = self._limits
+        if deadline is not None:
+            deadline.pause()
+            limits = limits._replace(seconds=deadline.left)
+        start = time.perf_counter()
+        try:
+            with as_host(), audit_hook.without_workspace(), self._hooks.paused(self._guards.classes.made()):
+                result, ended = in_new_loop(lambda: self._whole(coro, limits, around))
+        finally:
+            self._raises, self._ending = raises, before or self._ending
+            if deadline is not None:
+                deadline.charge(time.perf_counter() - start)
+                deadline.resume()  # it may strike at once
+        if self._ending is not None:
+            self.stop(self._ending)
+        if ended is not None:
+            raise ended
+        if result.error is not None:
+            raise result.error
+        return result.value
+
+    async def _whole(
+        self, coro: Coroutine[Any, Any, Any], limits: Limits, output: Any
+    ) -> tuple[Result, SystemExit | None]:
+        """Run a coroutine and the tasks that it leaves, within the run of this session."""
+        from agex.sandbox.stdlib.asyncio_tasks import end_tasks
+
+        exits: list[SystemExit] = []
+
+        async def work(result: Result) -> None:
+            try:
+                result.value = await coro
+            except SystemExit as error:  # it ends the program around, not this loop
+                exits.append(error)
+            finally:
+                await end_tasks(self._guards)
+
+        result = await self._aguarded(work, limits, output)
+        return result, exits.pop() if exits else None
+
+    async def _aguarded(
+        self, work: Callable[[Result], Any], limits: Limits | None = None, output: Any = None
+    ) -> Result:
         """Run guest code in the caller's event loop."""
         import asyncio  # takes longer than the rest of this room, and synchronous hosts do without
 
@@ -304,7 +356,10 @@ class Runner:
                 self._base = sys._getframe()  # pyright: ignore[reportPrivateUsage] - its task begins here
             await work(run.result)
 
-        run = self._prepare(raises=False)
+        limits = self._limits if limits is None else limits
+        run = self._prepare(raises=False, limits=limits)
+        if output is not None:
+            run.output = output
         try:
             self._begin(run)
             with self._own_files(), self._hooks.waiting(self._guards.classes.made):
@@ -312,7 +367,7 @@ class Runner:
                 try:
                     try:
                         run.start_clock()
-                        await run_apart(self._guards, guest, self._limits.seconds, self.expire)
+                        await run_apart(self._guards, guest, limits.seconds, self.expire)
                     finally:
                         try:
                             if self._runs == 1:  # else the run around this one ends them, with its own
@@ -330,11 +385,12 @@ class Runner:
             self._end(run)
         return run.result
 
-    def _prepare(self, *, raises: bool) -> _Run:
+    def _prepare(self, *, raises: bool, limits: Limits | None = None) -> _Run:
         """Note what is in force, for a run that is about to begin. The caller ends it with `_end`."""
         require_room()
         looks = host_works if self._policy.has_host_time or self.serves else None
-        run = _Run(self._limits, self._output, self.expire, raises=raises, host_works=looks)
+        limits = self._limits if limits is None else limits
+        run = _Run(limits, self._output, self.expire, raises=raises, host_works=looks)
         run.outer, self._deadline = self._deadline, run.deadline
         self._raises = raises
         self._ending = None
@@ -356,6 +412,8 @@ class Runner:
             self._base = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
             if process_state.may_change(self._policy):
                 run.process = process_state.hold()
+            if self._policy.covers("numpy") or run.process is not None:
+                self._settings.begin()
         run.resources.begin()
         # From here the context is that of guest code: output is caught, and the audit hook permits nothing.
         run.decimals = process_state.take_decimals(self._decimals)
@@ -370,6 +428,8 @@ class Runner:
         """Put back all that `_prepare` and `_begin` set, and complete the result."""
         result = run.result
         try:
+            if self._runs == 1:
+                self._settings.end()
             run.put_back()
         finally:
             if run.is_begun:

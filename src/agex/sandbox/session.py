@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
@@ -12,12 +13,14 @@ from agex.sandbox.language.compiler import compile_module
 from agex.sandbox.module_variables import ModuleVariables
 from agex.sandbox.policy import library_classes
 from agex.sandbox.policy.policy import Policy
+from agex.sandbox.program_exit import require_good_end
 from agex.sandbox.rules.ruleset import Rules
 from agex.sandbox.run import Runner
 from agex.sandbox.runtime.limits import Limits
 from agex.sandbox.runtime.output import Output, echo_text
 from agex.sandbox.runtime.result import Result
 from agex.sandbox.runtime.scopes import defined_in, is_bindable
+from agex.sandbox.stdlib.guest_facts import AT_EXIT
 
 if TYPE_CHECKING:
     from agex.sandbox.guards.import_statement import Importer
@@ -134,7 +137,9 @@ class Session(Runner):
         """Run a program. An error of guest code is in the result and not raised."""
 
         def work(result: Result) -> None:
-            exec(self._compile(source, filename, self._policy.text, echo=echo), self.globals)  # noqa: S102 - rewritten code
+            code = self._compile(source, filename, self._policy.text, echo=echo)
+            with self._program():
+                exec(code, self.globals)  # noqa: S102 - rewritten code
             self._take_value(result)
 
         return self._guarded(work)
@@ -144,12 +149,32 @@ class Session(Runner):
 
         async def work(result: Result) -> None:
             code = self._compile(source, filename, self._policy.text, echo=echo, top_level_await=True)
-            value = eval(code, self.globals)  # noqa: S307 - rewritten code
-            if isinstance(value, types.CoroutineType):
-                await value
+            with self._program():
+                value = eval(code, self.globals)  # noqa: S307 - rewritten code
+                if isinstance(value, types.CoroutineType):
+                    await value
             self._take_value(result)
 
         return await self._aguarded(work)
+
+    @contextlib.contextmanager
+    def _program(self) -> Iterator[None]:
+        """Run a program in the block: ``sys.exit()`` ends it, and functions of ``atexit`` are called then."""
+        try:
+            try:
+                yield
+            finally:
+                self._call_at_exit()
+        except SystemExit as ending:
+            self.globals.pop("value!", None)
+            require_good_end(ending)
+
+    def _call_at_exit(self) -> None:
+        """Call what the program registered by ``atexit``, the last first."""
+        calls = self._guards.notes.pop(AT_EXIT, None)
+        while calls:
+            function, args, kwargs = calls.pop()
+            function(*args, **kwargs)
 
     def define(self, source: str, filename: str, namespace: dict[str, Any], *, main: bool = False) -> Result:
         """Run a program in a namespace of its own. Its functions and classes are guest code of this session.
@@ -163,7 +188,8 @@ class Session(Runner):
                 code = self._compile_file(source, filename)
             else:
                 code = self._compile(source, filename, self._policy.text._replace(lists=False), echo=False)
-            exec(code, namespace)  # noqa: S102 - rewritten code
+            with self._program():
+                exec(code, namespace)  # noqa: S102 - rewritten code
 
         return self._guarded(work)
 

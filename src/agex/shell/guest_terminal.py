@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from termish import CommandContext, CommandResult
 
 from agex.shell.terminal import Command, Terminal
+from agex.shell.test_runners import RUNNERS, program
 
 __all__ = ["guest_terminal", "python_command"]
 
@@ -82,6 +83,13 @@ def python_command(run: Run) -> Command:
             return program
         ran = run(*program)
         context.stdout.write(ran.stdout)
+        ending = None if ran.error is None else ran.error.__cause__
+        if isinstance(ending, SystemExit):  # it said a status itself
+            is_status = isinstance(ending.code, int)
+            return CommandResult(
+                exit_code=int(str(ending.code)) & 255 if is_status else 1,
+                stderr="" if is_status else f"{ending.code}\n",
+            )
         return CommandResult(exit_code=0 if ran.error is None else 1, stderr=ran.traceback)
 
     return python
@@ -96,6 +104,8 @@ def _program(context: CommandContext) -> tuple[str, str, list[str]] | CommandRes
         return CommandResult(exit_code=2, stderr=f"python: {args[0]} needs an argument\n{_USAGE}")
     if args[0] == "-c":
         return args[1], "<command>", ["-c", *args[2:]]  # not "<string>", as programs of exec() are called
+    if args[0] == "-m" and args[1] in RUNNERS and not context.fs.isfile(f"{args[1]}.py"):
+        return program(args[1], args[2:], context.fs), f"<{args[1]}>", [args[1], *args[2:]]
     if args[0] == "-m":
         return _file(context, args[1].replace(".", "/") + ".py", args[2:])
     if args[0].startswith("-"):

@@ -7,7 +7,9 @@ import copy
 
 import pytest
 
+from agex import connect_fs
 from agex.errors import SandboxAttributeError
+from agex.sandbox import Policy, Sandbox
 
 START = """
 import io
@@ -90,9 +92,20 @@ HOSTILE = {
     "write_png": "ax.imshow(np.eye(2)).write_png(TARGET)",
     "imsave": "plt.imsave(TARGET, np.eye(2))",
     "imread": "plt.imread(SECRET)",
-    "rcParams": "plt.rcParams['lines.linewidth'] = 9",
-    "rc": "plt.rc('lines', linewidth=9)",
-    "style": "plt.style.use('ggplot')",
+    "TeX by rcParams": "plt.rcParams['text.usetex'] = True",
+    "TeX by rc": "plt.rc('text', usetex=True)",
+    "TeX by a style": "plt.style.use({'text.usetex': True})",
+    "TeX in a context": "plt.rc_context({'text.usetex': True}).__enter__()",
+    "a backend by update": "plt.rcParams.update(backend='module://this')",
+    "a backend by a style": "plt.style.use({'backend': 'svg'})",
+    "a folder": "plt.rcParams['savefig.directory'] = '/'",
+    "a file of settings": "plt.rc_context(fname=SECRET).__enter__()",
+    "a style of the host": "plt.style.use(SECRET)",
+    "a style of another package": "plt.style.use('json.style')",
+    "an object in rcParams": "class A(str):\n    pass\nplt.rcParams['font.family'] = [object()]",
+    "the real settings": "plt.rcParams._real()",
+    "settings beside a style": "plt.style.core",
+    "a library of styles": "plt.style.reload_library()",
     "matplotlib rcParams": "matplotlib.rcParams['backend'] = 'x'",
     "another backend": "matplotlib.use('module://this')",
     "switch_backend": "plt.switch_backend('svg')",
@@ -102,11 +115,11 @@ HOSTILE = {
     "manager": "fig.canvas.manager",
     "os": "matplotlib.os",
     "cbook": "import matplotlib.cbook",
-    "font manager": "import matplotlib.font_manager",
-    "animation": "import matplotlib.animation",
+    "font manager": "import matplotlib.font_manager; matplotlib.font_manager.fontManager",
+    "fonts of the host": "from matplotlib.font_manager import FontProperties; ax.text(0, 0, 'x', fontproperties=FontProperties(fname=SECRET)); fig.savefig(io.BytesIO())",
+    "writers": "import matplotlib.animation as a; a.writers",
     "epoch": "import matplotlib.dates as d; d.set_epoch('2000-01-01')",
     "TeX text": "ax.text(0, 0, 'x').set_usetex(True)",
-    "default colormap": "plt.viridis()",
     "table of colors": "import matplotlib.colors as c; c.colorConverter.colors['red'] = 'blue'",
     "table of formats": "plt.figure().canvas.filetypes['x'] = 'y'",
     "table of events": "plt.figure().canvas.events",
@@ -125,6 +138,37 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_matplotlib_denies(room, name):
     assert room("matplotlib", "numpy").refuses(START + HOSTILE[name])
+
+
+def test_films_are_written_into_the_workspace_and_by_no_other_program(tmp_path):
+    plt = pytest.importorskip(
+        "matplotlib.pyplot", reason="matplotlib is not installed: its policy cannot be tried"
+    )
+    policy = Policy.default()
+    policy.module(plt)
+    target = tmp_path / "film.gif"
+    source = (
+        START
+        + """
+from matplotlib.animation import FuncAnimation
+film = FuncAnimation(fig, lambda i: [], frames=2)
+html = film.to_jshtml()
+film.save("film.gif", writer="pillow")
+for way in (lambda: film.save(TARGET, writer="pillow"), film.to_html5_video):
+    try:
+        way()
+    except Exception as error:
+        print(type(error).__name__)
+"""
+    )
+
+    result = Sandbox(policy, fs=connect_fs(type="virtual")).exec(source, {"TARGET": str(target)})
+
+    assert result.traceback == ""
+    assert result.stdout.split() == ["FileNotFoundError", "RuntimeError"]
+    assert "img" in result.namespace["html"]
+    assert not target.exists()
+    del result
 
 
 def test_a_guest_closes_its_own_figures_and_no_others(room):

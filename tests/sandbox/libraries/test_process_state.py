@@ -320,15 +320,20 @@ def test_a_theme_holds_for_the_rest_of_the_run():
     assert result.namespace["x"] == 7
 
 
-def test_each_run_of_a_session_begins_with_what_the_host_has():
+def test_each_run_of_a_session_begins_with_what_the_session_has_set():
     policy = Policy.default()
     policy.module(sns)
     policy.fn(rc, name="f")
     session = Sandbox(policy).session()
     before = rc()
     session.run(SNS + "sns.set_theme(rc={'lines.linewidth': 7})")
+    assert rc() == before
     session.run("x = f()")
-    assert session.namespace["x"] == before
+    assert session.namespace["x"] == 7
+    assert rc() == before
+    other = Sandbox(policy).session()
+    other.run("x = f()")
+    assert other.namespace["x"] == before
 
 
 def test_what_yaml_is_told_by_guest_code_is_forgotten():
@@ -384,7 +389,9 @@ def test_only_what_may_change_settings_has_them_looked_at():
     assert may_change(lifted)
     assert may_change(_granting(sns))
     assert not may_change(_granting())
-    assert not may_change(_granting(np, pd, mpl, math))
+    assert may_change(_granting(pd))
+    assert may_change(_granting(mpl))
+    assert not may_change(_granting(np, math))
 
 
 def test_a_member_that_the_host_gave_back_is_put_back_too():

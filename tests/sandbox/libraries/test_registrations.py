@@ -65,12 +65,12 @@ def test_a_function_named_in_include_is_lifted():
 
 
 def test_a_member_named_in_include_is_lifted_for_its_class_only():
-    policy = granted(pd, include=("*", "DataFrame.plot", "DataFrame.query"))
+    policy = granted(pd, include=("*", "DataFrame.to_pickle", "DataFrame.query"))
 
     assert run(policy, "df.query('a.abs() > 1').a.tolist()", df=pd.DataFrame({"a": [1, 2]})).value == [2]
     assert isinstance(run(policy, "df.eval('a.abs()')", df=pd.DataFrame({"a": [1]})).error, SandboxError)
-    assert run(policy, "df.plot is not None", df=pd.DataFrame({"a": [1]})).value is True
-    assert isinstance(run(policy, "s.plot", s=pd.Series([1])).error, SandboxError)
+    assert run(policy, "df.to_pickle is not None", df=pd.DataFrame({"a": [1]})).value is True
+    assert isinstance(run(policy, "s.to_pickle", s=pd.Series([1])).error, SandboxError)
 
 
 def test_include_narrows_to_what_it_names():
@@ -171,7 +171,7 @@ def test_a_library_with_files_reads_and_writes_paths(note, tmp_path):
 def test_a_library_with_files_still_denies_what_is_not_about_files(note):
     policy = granted(pd, host_fs_access=True)
 
-    assert isinstance(run(policy, "df.plot", df=pd.DataFrame({"a": [1]})).error, SandboxError)
+    assert isinstance(run(policy, "df.to_hdf", df=pd.DataFrame({"a": [1]})).error, SandboxError)
     assert isinstance(run(policy, "import pandas as pd; pd.read_pickle(p)", p=note).error, AttributeError)
 
 

@@ -272,3 +272,33 @@ def test_a_class_that_says_no_module_is_registered_like_others():
     policy = Policy.default()
     policy.cls(type("Odd", (), {"__module__": None, "size": 3}))
     assert Sandbox(policy).exec("Odd().size").value == 3
+
+
+def test_a_document_of_pypdf_is_written_into_the_workspace():
+    pypdf = pytest.importorskip("pypdf", reason="pypdf is not installed")
+    policy = Policy.default()
+    policy.module(pypdf)
+    source = """
+from pypdf import PdfReader, PdfWriter
+writer = PdfWriter()
+writer.add_blank_page(100, 100)
+writer.write("a.pdf")
+print(len(PdfReader("a.pdf").pages))
+"""
+
+    assert Sandbox(policy, fs=connect_fs(type="virtual")).exec(source).stdout == "1\n"
+    assert Sandbox(policy).exec(source).error is not None
+
+
+def test_xarray_is_usable_where_dask_is_installed():
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
+    policy = Policy.default()
+    policy.module(xarray, host_fs_access=True)
+    source = """
+import xarray as xr
+import numpy as np
+a = xr.DataArray(np.arange(6), dims="x")
+print(a.mean().item(), a.chunk({"x": 3}).chunks)
+"""
+
+    assert Sandbox(policy, fs=connect_fs(type="virtual")).exec(source).stdout == "2.5 ((3, 3),)\n"

@@ -152,7 +152,7 @@ REFUSED = {
     "its frames": "logging.Logger.findCaller.__code__",
     "what it imports": "logging.os",
     "threads": "logging.threading",
-    "modules behind it": "logging.sys.modules",
+    "modules behind it": "logging.sys.meta_path",
     "its handlers": "logging._handlers",
     "its lock": "logging._lock",
     "a helper in its place": "logging.handled_error = len",

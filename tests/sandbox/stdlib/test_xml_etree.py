@@ -98,7 +98,7 @@ REFUSED = {
     "by events": "import xml.sax",
     "parts of others": "import xml.etree.ElementInclude",
     "its globals": "import xml.etree.ElementTree as ET\nET.tostring.__globals__",
-    "modules behind it": "import xml.etree.ElementTree as ET\nET.sys.modules",
+    "modules behind it": "import xml.etree.ElementTree as ET\nET.sys.meta_path",
     "a handler": "import xml.etree.ElementTree as ET\nET.XMLParser().parser.StartElementHandler = print",
     "what feeds it": "import xml.etree.ElementTree as ET\nET.expat_feed(None, ()).__closure__",
     "a helper in its place": "import xml.etree.ElementTree as ET\nET.expat_feed = print",

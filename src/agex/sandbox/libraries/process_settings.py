@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from agex.sandbox.patches.replacement import replace
+from agex.sandbox.runtime import audit_hook
 
-__all__ = ["Setting", "loaded", "watch_seeds"]
+__all__ = ["POLARS", "Setting", "loaded", "watch_seeds"]
 
 
 def _nothing() -> None:
@@ -259,12 +260,27 @@ def _tell_of_options() -> None:
 
 
 def _polars() -> Setting:
-    """Return the settings in the compiled code of polars; the rest are environment variables."""
+    """Return the settings of polars: in its compiled code, and as environment variables of its own."""
 
     def read() -> dict[Any, Any]:
-        return {name: get() for name, get in _at("polars.config", "_POLARS_CFG_DIRECT_VARS").items()}
+        environment = _at("polars.config", "os.environ")
+        named = {name: environment.get(name) for name in _at("polars.config", "_POLARS_CFG_ENV_VARS")}
+        return {**named, **{name: get() for name, get in _at("polars.config", _DIRECT).items()}}
 
-    return Setting(read, lambda name, value: getattr(_at("polars.config", "Config"), name)(value))
+    def write(name: str, value: Any) -> None:
+        if name in _at("polars.config", _DIRECT):
+            getattr(_at("polars.config", "Config"), name)(value)
+        elif value is None:
+            audit_hook.call_as_host(_at("polars.config", "os.environ").pop, name, None)
+        else:
+            audit_hook.call_as_host(_at("polars.config", "os.environ").__setitem__, name, value)
+        getattr(_at("polars.config", "Config"), "reload_env_vars", _nothing)()  # since polars 1.30
+
+    return Setting(read, write)
+
+
+_DIRECT = "_POLARS_CFG_DIRECT_VARS"
+POLARS = _polars()
 
 
 _SETTINGS: dict[str, list[Setting]] = {
@@ -349,7 +365,7 @@ _SETTINGS: dict[str, list[Setting]] = {
         ),
     ),
     "plotly.io._templates": _all_named("plotly.io._templates", "templates._templates", "templates._default"),
-    "polars.config": [_polars()],
+    "polars.config": [POLARS],
     "polars.dataframe.frame": _accessors("polars.dataframe.frame", "DataFrame"),
     "polars.expr.expr": _accessors("polars.expr.expr", "Expr"),
     "polars.lazyframe.frame": _accessors("polars.lazyframe.frame", "LazyFrame"),

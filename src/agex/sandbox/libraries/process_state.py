@@ -68,7 +68,7 @@ def _may_change(policy: Policy) -> bool:
         if grant.kind == "module" and isinstance(grant.target, types.ModuleType):
             made = policy.modules.get(grant.settings["name"] or grant.target.__name__)
             if isinstance(made, LibraryGrant):
-                is_curated = not made.lifted
+                is_curated = not made.lifted and not made.library.has_settings
             else:
                 is_curated = made is not None and made is standard_set.grants().get(grant.target.__name__)
             if not is_curated:

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from agex.sandbox.policy.module_grant import ModuleGrant
 
 __all__ = [
+    "BESIDE",
     "EVALUATING",
     "OPEN_UNSEEN",
+    "STANDARD",
     "WITH_CLASS_RULES",
     "find",
     "has_policy",
@@ -35,16 +37,28 @@ _POLICIES = {
     "pandas": "pandas.policy",
     "pathlib": "pathlib",
     "plotly": "plotly",
-    "polars": "polars",
+    "polars": "polars.policy",
     "pyarrow": "pyarrow.policy",
     "pydantic": "pydantic",
+    "pypdf": "pypdf",
     "scipy": "scipy.policy",
     "sklearn": "sklearn.policy",
     "sqlite3": "sqlite.policy",
     "struct": "struct",
     "sympy": "sympy",
+    "xarray": "xarray",
 }
 """Import name to the module of `agex.sandbox.libraries` that has its policy."""
+
+BESIDE = {
+    "seaborn": ("matplotlib", "numpy", "pandas"),
+    "statsmodels": ("numpy", "pandas", "scipy"),
+}
+"""Libraries without a policy: those with one that their users take for granted beside them, and that they
+need themselves."""
+
+STANDARD = ("sqlite3",)
+"""Libraries with a policy that belong to the standard set."""
 
 OPEN_UNSEEN = ("polars", "pyarrow", "pydantic")
 """Libraries with methods that open paths, or read attributes, in compiled code: in force in every policy."""

@@ -12,7 +12,18 @@ from agex._interpreter.type_slots import module_of, mro_of, qualname_of
 from agex.sandbox.classes.errors import check_keywords
 from agex.sandbox.runtime import provenance
 
-__all__ = ["ClassRules", "Guard", "Library", "ModuleMembers", "PathGuard", "guarded", "homes", "less", "only"]
+__all__ = [
+    "ClassRules",
+    "Guard",
+    "Library",
+    "ModuleMembers",
+    "PathGuard",
+    "Replacements",
+    "guarded",
+    "homes",
+    "less",
+    "only",
+]
 
 Guard: TypeAlias = Callable[..., Any]
 """Called as ``guard(real, *args, **kwargs)``; checks the arguments and calls *real*, or raises."""
@@ -161,7 +172,11 @@ class Library:
     brings: tuple[str, ...] = ()
     """Libraries to whose objects its own lead: the rules for those are in force with it."""
     offers: tuple[str, ...] = ()
-    """Libraries that can be imported with it."""
+    """Libraries that can be imported with it: its users take them for granted beside it."""
+    entrances: tuple[str, ...] = ()
+    """Modules of it that stand for the whole: who registers one has registered the library."""
+    has_settings: bool = False
+    """Whether guest code may change settings of it that hold for the process: a run puts them back."""
     preload: tuple[str, ...] = ()
     """Modules that it imports when they are first needed."""
     prepare: Callable[[], None] = _ready

@@ -18,7 +18,7 @@ from agex.sandbox.policy.module_grant import ModuleGrant, Pattern, blank, handed
 from agex.sandbox.runtime import audit_hook
 
 if TYPE_CHECKING:
-    from agex.sandbox.policy.library import Library
+    from agex.sandbox.policy.library import Library, Replacements
 
 __all__ = ["LibraryGrant", "prepare"]
 
@@ -50,8 +50,11 @@ class LibraryGrant(ModuleGrant):
         )
         self.library = library
         self.lifted = named(include)
-        self._replaced = library.replace("files" in permissions)
         self._sealed = frozenset(library.sealed)
+
+    @functools.cached_property
+    def _replaced(self) -> Replacements:
+        return self.library.replace("files" in self._permissions)
 
     def copy(self) -> types.ModuleType:
         """Return the copy of the module itself."""

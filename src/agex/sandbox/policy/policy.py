@@ -103,6 +103,7 @@ class Policy:
         self._unprepared = {name: _known(name) for name in catalog.EVALUATING}
         self._open: dict[type, tuple[str, ...]] = {}
         self.has_host_time = False
+        self._offered: set[str] = set()
         self.unknown = UnknownPackages()
         self._imported = 0  # modules that there were when what they lead to was looked at
         for name in catalog.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
@@ -116,6 +117,10 @@ class Policy:
         policy = cls(strict=strict)
         policy.modules.update(catalog.standard_set())
         policy.grants.append(Grant("default", None, {}))
+        for name in catalog.STANDARD:
+            library = _known(name)
+            policy._use(library)
+            policy.modules[name] = LibraryGrant(library, name)
         policy.is_standard = True
         return policy
 
@@ -275,9 +280,10 @@ class Policy:
         grant = self._module_grant(
             module, library, include=include, exclude=exclude, recursive=recursive, opened=opened
         )
+        if module.__name__ in self._offered and name not in (None, module.__name__):
+            del self.modules[module.__name__]  # the host says itself how it is granted
         self.modules[name or module.__name__] = grant
-        for other in library.offers if library is not None and library.name == module.__name__ else ():
-            self.modules.setdefault(other, LibraryGrant(_known(other), other))
+        self._grant_beside(module.__name__, library)
         if patterns := grant.member_exclusions():
             by = name or module.__name__
             dotted = ModuleExclusions(module.__name__, patterns, frozenset(configure or ()))
@@ -286,6 +292,20 @@ class Policy:
             self._rule(unsealed(owner), name or module.__name__, "*", members, configure or {})
         vars(self).pop("text", None)
         return module
+
+    def _grant_beside(self, name: str, library: Library | None) -> None:
+        """Grant the libraries that users of a registered module take for granted beside it."""
+        beside: tuple[str, ...] = catalog.BESIDE.get(name, ())
+        if library is not None and name == library.name:
+            beside = library.offers
+        elif library is not None and name.partition(".")[2] in library.entrances:
+            beside = library.name, *library.offers
+        self._offered.discard(name)
+        for other in beside:
+            if not any(grant.module_name == other for grant in self.modules.values()):
+                self._use(_known(other))
+                self.modules[other] = LibraryGrant(_known(other), other)
+                self._offered.add(other)
 
     def _module_grant(
         self,

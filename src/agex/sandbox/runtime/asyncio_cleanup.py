@@ -18,8 +18,8 @@ import gc
 import sys
 import types
 import weakref
-from collections.abc import AsyncGenerator, Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.runtime.deadline import RUNNING
@@ -35,11 +35,26 @@ __all__ = [
     "adding",
     "closed_by",
     "end_callbacks",
+    "in_new_loop",
     "no_exit",
     "removing",
     "retrieve_exception",
     "watch_generators",
 ]  # fmt: skip
+
+
+def in_new_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end in an event loop of its own, in a thread that has none."""
+    import asyncio
+
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(make())
+    finally:
+        loop.close()
+
+
+T = TypeVar("T")
 
 
 @contextlib.contextmanager

@@ -119,6 +119,11 @@ class Deadline:
     def _is_mine(self) -> bool:
         return not self.by_signal or self.thread == threading.get_ident()
 
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left of a paused clock; None without a limit."""
+        return self._left
+
     def charge(self, seconds: float) -> None:
         """Count *seconds* as passed while the clock stands still."""
         if self._left is not None and self._pauses:

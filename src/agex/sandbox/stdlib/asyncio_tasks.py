@@ -26,9 +26,11 @@ from agex.sandbox.patches import methods
 from agex.sandbox.runtime.asyncio_cleanup import closed_by, no_exit, retrieve_exception
 from agex.sandbox.runtime.context import CURRENT, take_over
 from agex.sandbox.runtime.limits import Stop
+from agex.sandbox.runtime.provenance import session_in
 
 if TYPE_CHECKING:
     import asyncio
+    from typing import Self
 
     from agex.sandbox.runtime.membrane import Membrane
 
@@ -228,7 +230,102 @@ def as_completed(fs: Any, *, timeout: Any = None) -> Any:
     return asyncio.as_completed([_task(each) for each in given.values()], timeout=seconds(timeout))
 
 
+def run(main: Any, *, debug: Any = None, loop_factory: Any = None) -> Any:
+    """Do what ``asyncio.run`` does: run a coroutine in an event loop of its own."""
+    import asyncio
+
+    if asyncio._get_running_loop() is not None:
+        if type(main) is types.CoroutineType:
+            main.close()
+        raise RuntimeError(
+            "asyncio.run() cannot be called from a running event loop; write await main() here"
+        )
+    if not is_coroutine(main):
+        raise ValueError(f"a coroutine was expected, got {type(main).__name__}")
+    guards = CURRENT.get()
+    session: Any = None if guards is None else session_in(guards.builtins)
+    if session is None:
+        raise SandboxTypeError("asyncio.run() is for code that runs in the sandbox, not after it")
+    return session.run_coroutine(main if type(main) is types.CoroutineType else _awaited(main))
+
+
+class _Loop:
+    """An event loop for guest code that makes its own: each call is one of `run`."""
+
+    __slots__ = ("_is_closed",)
+    __module__ = "asyncio"
+
+    def __init__(self) -> None:
+        self._is_closed = False
+
+    def run_until_complete(self, future: Any) -> Any:
+        """Run a coroutine to its end."""
+        if self._is_closed:
+            raise RuntimeError("Event loop is closed")
+        return run(future)
+
+    def is_running(self) -> bool:
+        """Return False: inside of a coroutine there is another loop."""
+        return False
+
+    def is_closed(self) -> bool:
+        """Return whether it was closed."""
+        return self._is_closed
+
+    def close(self) -> None:
+        """Refuse further calls."""
+        self._is_closed = True
+
+
+class _Runner(_Loop):
+    """``asyncio.Runner``: each call is one of `run`."""
+
+    __slots__ = ()
+    __module__ = "asyncio"
+
+    def __init__(self, *, debug: Any = None, loop_factory: Any = None) -> None:
+        super().__init__()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def run(self, coro: Any, *, context: Any = None) -> Any:
+        """Run a coroutine to its end."""
+        return self.run_until_complete(coro)
+
+
+def _new_event_loop() -> _Loop:
+    return _Loop()
+
+
+def _get_event_loop() -> _Loop:
+    import asyncio
+
+    if asyncio._get_running_loop() is not None:
+        raise SandboxTypeError("the running loop belongs to the host; use asyncio.create_task() and await")
+    return _Loop()
+
+
+def _set_event_loop(loop: Any) -> None:
+    """Do nothing: each loop of guest code is used by its own methods."""
+
+
+async def to_thread(func: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function; there is one thread, so the call is over before another task goes on."""
+    check_keywords(kwargs)
+    return func(*args, **kwargs)
+
+
 ASYNCIO: dict[str, Any] = {
+    "Runner": _Runner,
+    "get_event_loop": _get_event_loop,
+    "new_event_loop": _new_event_loop,
+    "run": run,
+    "set_event_loop": _set_event_loop,
+    "to_thread": to_thread,
     "as_completed": as_completed,
     "create_task": create_task,
     "ensure_future": ensure_future,

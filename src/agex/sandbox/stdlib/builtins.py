@@ -107,6 +107,10 @@ def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
     return refuse
 
 
+def _exit(code: Any = None) -> NoReturn:
+    raise SystemExit(*(() if code is None else (code,)))
+
+
 REFUSING: dict[str, Any] = {
     name: as_builtin(name, _refusing(name, why))
     for name, why in {
@@ -114,12 +118,11 @@ REFUSING: dict[str, Any] = {
         "input": "nobody is there to answer; use the values you were given",
         "compile": "code objects are not; give the text to eval() or exec()",
         "breakpoint": "nobody is there to debug; print what you want to see",
-        "exit": "the program ends at its last line; return or raise to end it earlier",
-        "quit": "the program ends at its last line; return or raise to end it earlier",
         "help": "nobody reads along; print dir(x) and x.__doc__",
     }.items()
 }
-"""Builtins that only refuse. All sessions share them, since damage to one can do no more than refuse."""
+REFUSING |= {name: as_builtin(name, _exit) for name in ("exit", "quit")}
+"""Builtins that only refuse, or end the program. All sessions share them: damage to one can do no more."""
 
 
 def source_text(source: Any, function: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agex.sandbox.language.compiler import compile_module
 from agex.sandbox.policy.module_grant import ModuleGrant, blank
 from agex.sandbox.runtime.context import asking, frames_of
-from agex.sandbox.stdlib import xml_etree
+from agex.sandbox.stdlib import guest_facts, own_sources, texts, xml_etree
 from agex.sandbox.stdlib.traceback import handled
 from agex.sandbox.stdlib.weakref import REFERENCES
 
@@ -25,8 +25,20 @@ if TYPE_CHECKING:
 
 __all__ = ["WRITTEN", "WrittenGrant"]
 
-WRITTEN = ("logging", "weakref", *xml_etree.MODULES)
-"""Modules with a source of their own here; two of them are files beside this one."""
+# Read at import: a worker that the kernel confines can open nothing but its installation later.
+_HERE = Path(__file__).parent
+_OURS = tuple(
+    """
+    atexit concurrent.futures contextvars doctest filecmp fileinput gc getpass importlib inspect
+    linecache locale logging mimetypes multiprocessing platform pytest sched threading timeit unittest
+    unittest.mock weakref
+""".split()
+)
+"""Modules whose source is a file beside this one."""
+_TEXTS = {name: (_HERE / f"source_{name.replace('.', '_')}.txt").read_text("utf-8") for name in _OURS}
+
+WRITTEN = (*_OURS, *own_sources.MODULES, *xml_etree.MODULES)
+"""Modules with a source of their own."""
 
 
 class WrittenGrant(ModuleGrant):
@@ -46,7 +58,7 @@ class WrittenGrant(ModuleGrant):
         """Run the source for one session, and return its module."""
         made = blank(self.module_name)
         name = self.module_name
-        text = _TEXTS.get(name) or xml_etree.text_of(name)
+        text = _TEXTS.get(name) or own_sources.text_of(name) or xml_etree.text_of(name)
         guards.sources[self._shown] = text.splitlines()
         vars(made).update(
             __builtins__=guards.builtins,
@@ -57,11 +69,6 @@ class WrittenGrant(ModuleGrant):
         code = compile_module(text, self._shown, guards.policy.text, echo=False, flat=True)
         exec(code, vars(made))  # noqa: S102 - rewritten code
         return made
-
-
-# Read at import: a worker that the kernel confines can open nothing but its installation later.
-_HERE = Path(__file__).parent
-_TEXTS = {name: (_HERE / f"source_{name}.txt").read_text("utf-8") for name in ("logging", "weakref")}
 
 
 def handled_error() -> Exception | None:
@@ -85,6 +92,14 @@ def calling_place(level: int) -> tuple[str, int, str]:
 _MOST = 1000
 _HELPERS: dict[str, dict[str, Any]] = {
     "logging": {each.__name__: each for each in (calling_place, handled_error)},
+    "atexit": {"at_exit": guest_facts.at_exit},
+    "contextvars": guest_facts.CONTEXTS,
+    "doctest": guest_facts.TESTING,
+    "inspect": guest_facts.INSPECTION,
+    "mimetypes": {"tables": texts.mime_tables},
+    "pytest": {"parameters_of": guest_facts.parameters_of},
+    "unittest": guest_facts.TESTING,
+    "unittest.mock": guest_facts.TESTING,
     "weakref": REFERENCES,
     "xml.etree.ElementTree": xml_etree.HELPERS,
 }

@@ -13,14 +13,23 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes import unsafe_protocols
 from agex.sandbox.patches import enum, methods, stdlib_caches
 from agex.sandbox.policy.module_grant import ModuleGrant
 from agex.sandbox.runtime import audit_hook
-from agex.sandbox.stdlib import asyncio_tasks, dataclasses, generic_alias, ipaddress, plain_values, queue
+from agex.sandbox.runtime.context import asking
+from agex.sandbox.stdlib import (
+    asyncio_tasks,
+    dataclasses,
+    generic_alias,
+    ipaddress,
+    plain_values,
+    queue,
+    texts,
+)
 from agex.sandbox.stdlib.abc import ABC
 from agex.sandbox.stdlib.contextlib import CONTEXTLIB
 from agex.sandbox.stdlib.copy import COPY
@@ -94,6 +103,9 @@ _ONLY: dict[str, tuple[str, ...]] = {
                     "asdict", "astuple", "is_dataclass", "make_dataclass", "replace"),
     "functools": ("cache", "cached_property", "cmp_to_key", "lru_cache", "partial", "partialmethod", "reduce",
                   "total_ordering", "WRAPPER_ASSIGNMENTS", "WRAPPER_UPDATES"),
+    "codecs": ("BOM_UTF8", "decode", "encode"),
+    "http": ("HTTPMethod", "HTTPStatus"),
+    "quopri": ("decodestring", "encodestring"),
     "hashlib": ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s",
     "sha3_224", "sha3_256",
                 "sha3_384", "sha3_512", "shake_128", "shake_256", "new", "algorithms_available",
@@ -122,8 +134,11 @@ _ONLY: dict[str, tuple[str, ...]] = {
                 "Queue", "LifoQueue", "PriorityQueue", "QueueShutDown", "QueueEmpty", "QueueFull",
                 "Lock", "Event", "Semaphore", "BoundedSemaphore", "Condition", "TaskGroup", "timeout",
                 "TimeoutError", "CancelledError", "InvalidStateError",
-                "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
-    "ast": ("literal_eval",),
+                "run", "to_thread", "Runner", "get_event_loop", "new_event_loop", "set_event_loop",
+                 "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
+    "ast": ("literal_eval", *texts.AST),
+    "tokenize": texts.TOKENIZE,
+    **texts.EMAIL,
     "ipaddress": ipaddress.MEMBERS,
     "fnmatch": plain_values.FNMATCH,
     "email.utils": plain_values.MAIL,
@@ -136,7 +151,8 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "warnings": tuple(WARNINGS),
     "sys": ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "maxunicode",
     "getsizeof",
-            "getrecursionlimit", "hash_info", "implementation", "platform"),
+            "getrecursionlimit", "hash_info", "implementation", "platform",
+            "argv", "exit", "modules", "path"),
     "collections.abc": (),
 }  # fmt: skip
 """Modules of which only the named members are granted."""
@@ -179,7 +195,8 @@ def _replacements() -> dict[str, dict[str, Any]]:
     return {
         "abc": ABC,
         "array": ARRAY,
-        "ast": {"literal_eval": literal_eval},
+        "ast": {"literal_eval": literal_eval, **texts.ast_members()},
+        "tokenize": texts.tokenize_members(),
         "time": {"sleep": queue.sleep},
         "asyncio": asyncio_tasks.ASYNCIO,
         "contextlib": CONTEXTLIB,
@@ -201,7 +218,7 @@ def _replacements() -> dict[str, dict[str, Any]]:
             **typing_marks(),
             **generic_alias.TYPING,
         },
-        "sys": STREAMS,
+        "sys": {**STREAMS, "exit": _exit},
         "traceback": TRACEBACK,
         "warnings": WARNINGS,
         "zoneinfo": {"available_timezones": _available_timezones},
@@ -225,9 +242,20 @@ def _name_after(module: str, members: Mapping[str, Any]) -> None:
                 instead.note_ours(value)
 
 
-def _own_implementation() -> dict[str, Any]:
-    """Return a copy of ``sys.implementation``, because it is writable."""
-    return {"implementation": unsafe_protocols.SimpleNamespace(**vars(sys.implementation))}
+def _own_system() -> dict[str, Any]:
+    """Return members of ``sys`` that can be written to, anew for each session.
+
+    Changes of ``path`` have no effect: all files of the workspace can be imported.
+    """
+    implementation = unsafe_protocols.SimpleNamespace(**vars(sys.implementation))
+    guards: Any = asking()
+    modules = types.MappingProxyType({} if guards is None else guards.importer.handed_out)
+    return {"argv": [""], "path": [""], "modules": modules, "implementation": implementation}
+
+
+def _exit(status: Any = None, /) -> NoReturn:
+    """End the program, as ``sys.exit`` does."""
+    raise SystemExit(*(() if status is None else (status,)))
 
 
 _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
@@ -236,7 +264,7 @@ _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "queue": queue.members,
     "random": random_members,
     "statistics": statistics_members,
-    "sys": _own_implementation,
+    "sys": _own_system,
     "zoneinfo": stdlib_caches.zone_members,
     **methods.LATE,
     **plain_values.LATE,

@@ -10,8 +10,10 @@ from typing import Any
 from agex.errors import SandboxError
 from agex.sandbox.classes.errors import check_keywords
 from agex.sandbox.libraries.argument_checks import Stream, guarded
+from agex.sandbox.libraries.matplotlib.animations import hold_folders
 from agex.sandbox.libraries.matplotlib.artists import prepare_artists
 from agex.sandbox.libraries.matplotlib.figures import close, note_figures
+from agex.sandbox.libraries.matplotlib.settings import pyplot_members, settings_members, style_members
 from agex.sandbox.libraries.matplotlib.shared_arrays import lock, own_colors
 from agex.sandbox.patches.library_caches import hold_zones
 from agex.sandbox.patches.replacement import replace
@@ -25,24 +27,21 @@ _FORMATS = frozenset({"png", "svg", "pdf", "jpg", "jpeg", "webp", "raw", "rgba",
 """Formats that are drawn in this process; ``pgf`` runs TeX."""
 
 _PYPLOT = less(
-    # settings of the process, by which the host draws too
-    "rc rc_context rcdefaults rcParams* rcsetup style xkcd switch_backend backend_registry set_loglevel",
-    "install_repl_displayhook uninstall_repl_displayhook interactive ion ioff isinteractive",
-    "requested_backend",
-    "set_cmap color_sequences autumn bone cool copper flag gray hot hsv jet pink prism spring summer winter",
-    "magma inferno plasma viridis nipy_spectral",
+    # settings of the process that are not put back, or name other programs
+    "rcParamsDefault rcParamsOrig rcsetup xkcd backend_registry set_loglevel",
+    "install_repl_displayhook uninstall_repl_displayhook interactive",
+    "requested_backend color_sequences",
     # call get_x by a name in a string
     "getp get",
     # windows, event loops
     "pause ginput waitforbuttonpress connect disconnect subplot_tool new_figure_manager",
     "get_current_fig_manager",
     "draw_all draw_if_interactive FigureManagerBase FigureCanvasBase Button Slider Widget BackendFilter",
-    # read and write files
-    "imread imsave",
 )
 
 _MODULES = {
-    "": only("colormaps"),
+    "": only("colormaps rcParams rcParamsDefault rc rc_context rcdefaults get_backend style"),
+    "animation": only("Animation ArtistAnimation FuncAnimation HTMLWriter PillowWriter TimedAnimation"),
     "axes": only("Axes"),
     "backends": only(),
     "backends.backend_agg": only("FigureCanvas FigureCanvasAgg"),
@@ -52,6 +51,7 @@ _MODULES = {
         "make_norm_from_scale ColorConverter colorConverter"
     ),  # the converter's table is the process's
     "dates": less("set_epoch rcParams"),  # the epoch is the process's
+    "font_manager": only("FontProperties"),
     "figure": only("Figure SubFigure figaspect"),
     "gridspec": only("GridSpec GridSpecFromSubplotSpec SubplotSpec"),
     "lines": only("Line2D"),
@@ -61,12 +61,12 @@ _MODULES = {
     "path": only("Path"),
     "patheffects": only("Normal SimpleLineShadow SimplePatchShadow Stroke withSimplePatchShadow withStroke"),
     "pyplot": _PYPLOT,
+    "style": only("use context available library"),
     "text": only("Annotation Text"),
     "ticker": less(),
     "transforms": only("Affine2D Bbox blended_transform_factory offset_copy"),
 }
-"""Not listed: rcParams, use, style; other backends; animation and image (write files); font_manager,
-texmanager, dviread (other programs); testing, sphinxext."""
+"""Not listed: other backends; image (writes files); texmanager, dviread (other programs); testing."""
 
 _DENIED = frozenset(
     """
@@ -125,13 +125,18 @@ def _replace(files: bool) -> Replacements:
 
     colors: Any = import_module("matplotlib.colors")
     return {
-        "": {"use": _use},
+        "style": style_members(),
+        "": {"use": _use, **settings_members()},
         "cm": _colormaps(),
         "colors": {"get_named_colors_mapping": lambda: dict(colors.get_named_colors_mapping())},
         "pyplot": {
             "savefig": guarded(plt.savefig, _SAVEFIG.opened() if files else _SAVEFIG),
             "close": guarded(plt.close, close),
             "show": _show,
+            "switch_backend": _use,
+            "imread": guarded(plt.imread, Stream(keyword="fname", files=files)),
+            "imsave": guarded(plt.imsave, Stream(keyword="fname", writes=True, files=files)),
+            **pyplot_members(),
         },
     }
 
@@ -149,6 +154,7 @@ def _prepare() -> None:
     _prepare_effects()
     prepare_artists()
     note_figures()
+    hold_folders()
     hold_zones()
     lock()
 
@@ -218,8 +224,11 @@ LIBRARIES = {
         guarded=_GUARDED,
         writable=frozenset({"Axis", "Figure"}),  # fig.dpi, ax.xaxis.labelpad
         brings=("mpl_toolkits", "numpy"),
-        offers=("cycler", "mpl_toolkits"),
+        offers=("cycler", "mpl_toolkits", "numpy"),
+        entrances=("pyplot",),
+        has_settings=True,
         preload=(
+            "matplotlib.animation",
             "matplotlib.backends.backend_agg",
             "matplotlib.backends.backend_pdf",
             "matplotlib.backends.backend_svg",

@@ -11,6 +11,7 @@ from typing import Any
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.libraries.argument_checks import Stream, guarded
 from agex.sandbox.libraries.numpy.read_only_arrays import at_positions
+from agex.sandbox.patches.stdlib_caches import exact
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.policy.library_members import unsealed
 from agex.sandbox.stdlib.struct import ARRAY
@@ -18,10 +19,9 @@ from agex.sandbox.stdlib.struct import ARRAY
 __all__ = ["DENIED", "LIBRARIES"]
 
 _TOP = less(
-    # read and write files with C's own stdio, or map them
-    "fromfile memmap",
-    # change how numpy works for the whole process; np.errstate and np.printoptions are limited to a block
-    "seterr seterrcall setbufsize set_printoptions geterrcall",
+    "memmap",  # maps a file
+    # change how numpy works for the whole process; what seterr and set_printoptions set ends with the run
+    "seterrcall setbufsize geterrcall",
     # take raw memory from other objects
     "from_dlpack nested_iters",
     # np.bmat looks names up in the frame that calls it
@@ -62,14 +62,14 @@ lib.npyio, lib.introspect, lib.array_utils, lib.recfunctions, lib.user_array, te
 
 DENIED = frozenset(
     """
-    ctypes cffi capsule lock data dump dumps tofile resize debug_print set_state
+    ctypes cffi capsule lock data dump dumps resize debug_print set_state
     BitGenerator.state MT19937.state PCG64.state PCG64DXSM.state Philox.state SFC64.state
     MaskedArray.torecords MaskedArray.toflex
     ABCPolyBase.domain ABCPolyBase.window
     """.split()
     # ctypes, cffi, capsule: addresses and native functions; lock: the generator's own
     # data: raw memory of arrays that hold references; memoryview(a) is sealed for the same reason
-    # dump, dumps: pickles, which hold private state of any object; tofile writes with C's own stdio
+    # dump, dumps: pickles, which hold private state of any object
     # resize(refcheck=False) leaves views of freed memory; np.resize makes a new array
     # state, set_state: positions are not checked, reads run past the key
     # domain, window: arrays of the class, shared with host polynomials
@@ -159,6 +159,27 @@ def _array_class(said: Any) -> Any:
     return next((each for each in known if unsealed(said) is each), said)
 
 
+def _to_file(real: Callable[..., Any], fid: Any, sep: Any = "", format: Any = "%s") -> None:  # noqa: A002
+    """Write the bytes into the workspace: the real one writes with C's own stdio."""
+    array: Any = getattr(real, "__self__", None)
+    if array is None or exact(sep) != "":
+        raise SandboxError("a.tofile(path) writes bytes here; use np.savetxt(path, a) for text")
+    Stream(keyword="file", writes=True, copied=True)(lambda file: file.write(array.tobytes()), fid)
+
+
+def _from_file(file: Any, dtype: Any = float, count: Any = -1, sep: Any = "", offset: Any = 0) -> Any:
+    """Read bytes of the workspace as an array."""
+    np: Any = import_module("numpy")
+
+    kind = np.dtype(dtype)
+    if kind.hasobject or exact(sep) != "":
+        raise SandboxError(
+            "np.fromfile(path, dtype) reads bytes of numbers here; use np.loadtxt(path) for text"
+        )
+    found: bytes = Stream(keyword="file", copied=True)(lambda file: file.read(), file)
+    return np.frombuffer(found, kind, int(count), int(offset)).copy()
+
+
 def _replace(files: bool) -> Replacements:
     np: Any = import_module("numpy")
 
@@ -189,6 +210,7 @@ def _replace(files: bool) -> Replacements:
             ),
             "frombuffer": guarded(np.frombuffer, _frombuffer),
             "nditer": guarded(np.nditer, _nditer),
+            "fromfile": _from_file,
         },
         "ma": {"masked_array": np.ma.array},
         "rec": {"array": guarded(np.rec.array, _rec_array)},
@@ -217,6 +239,7 @@ LIBRARIES = {
             "RandomState.seed": _seed,
             "byteswap": _byteswap,
             "ndarray.view": _view,
+            "tofile": _to_file,
             "ufunc.at": at_positions,
         },
         # generators read their first state from the memory of their results
@@ -231,7 +254,6 @@ LIBRARIES = {
             "ndarray.shape": "write a = a.reshape(shape)",
             "ndarray.strides": "index the array, or write a.T",
             "resize": "write a = np.resize(a, shape)",
-            "tofile": "use np.save(path, a) or a.tobytes()",
         },
         # Their constructors lay an array over a buffer: np.ndarray(1, object, bytearray(8)) is any reference.
         # The classes below it would lead to it. An iterator may have a buffer.

@@ -7,14 +7,17 @@ from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox.libraries.argument_checks import Stream, argument, guarded, named_functions, refused
+from agex.sandbox.libraries.argument_checks import Stream, argument, guarded, named_functions, plain_format
 from agex.sandbox.libraries.numpy import policy as numpy_policy
 from agex.sandbox.libraries.numpy.random import draw_from_own
-from agex.sandbox.libraries.pandas import dataclass_rows
+from agex.sandbox.libraries.pandas import dataclass_rows, workbooks
+from agex.sandbox.libraries.pandas.options import hold_options, hold_plotting, prepared
 from agex.sandbox.libraries.pandas.query import evaluate
+from agex.sandbox.libraries.pandas.workbooks import TO_EXCEL
 from agex.sandbox.libraries.pyarrow.ipc import checked_first
 from agex.sandbox.patches.library_caches import hold_zones
 from agex.sandbox.patches.replacement import replace_everywhere
+from agex.sandbox.patches.stdlib_caches import exact
 from agex.sandbox.policy.library import Guard, Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
@@ -22,44 +25,40 @@ __all__ = ["LIBRARIES"]
 _MODULES = {
     "": less(
         # readers of files, URLs, databases and pickles; some open them in C or in other libraries
-        "read_* HDFStore ExcelFile ExcelWriter to_pickle",
+        "read_* HDFStore to_pickle",
         # evaluates text with the names of the calling frames
         "eval",
-        # the options of the process; a plotting backend among them is any module, imported by name
-        "options set_option reset_option option_context set_eng_float_format describe_option",
         "show_versions test",
     ),
     "api": less(),
     "api.types": only("is_* infer_dtype pandas_dtype union_categoricals *Dtype"),
     "arrays": less(),
     "errors": less(),
+    "plotting": less("register_matplotlib_converters deregister_matplotlib_converters plot_params"),
     "testing": less(),
     "tseries": less(),
     "tseries.frequencies": only("to_offset infer_freq"),
     "tseries.offsets": less(),
 }
-"""Not listed: io, core, compat, util (they hold os, pickle, subprocess), plotting, api.extensions
+"""Not listed: io, core, compat, util (they hold os, pickle, subprocess), api.extensions
 (changes the classes of the process), api.indexers (window bounds are not checked against memory),
 api.interchange, api.typing, api.internals, api.executors."""
 
 _DENIED = frozenset(
     """
-    plot hist boxplot style from_custom_template
-    to_pickle to_hdf to_excel to_orc to_stata to_clipboard to_xml to_iceberg to_xarray
-    to_latex to_gbq
+    from_custom_template Styler.env Styler.loader template_html template_html_table template_html_style
+    template_latex template_string template_typst DictWrapper.d DictWrapper.prefix
+    to_pickle to_hdf to_orc to_stata to_clipboard to_iceberg to_xarray to_gbq
+    ExcelWriter.handles ExcelFile.handles
     to_coo from_coo from_spmatrix sp_index set_codes Categorical.view CategoricalIndex.view
     """.split()
-    # plot and its kin: draw through any module named as backend, onto figures of the process
-    # style: templates, which are programs
+    # templates are programs; the tables of options, which are set by checked functions only
     # to_...: write files, or give objects of libraries without a policy
     # the last line: C code that trusts its positions
 )
 
 _INSTEAD = {
-    **dict.fromkeys(("plot", "hist", "boxplot"), "draw with matplotlib or plotly, ax.bar(df['k'], df['n'])"),
-    **dict.fromkeys(("to_excel", "to_pickle", "to_hdf", "to_xml"), "use to_csv() or to_parquet()"),
-    "to_latex": "use to_markdown() or to_html()",
-    "style": "use to_html() or to_string(), which take formatters=",
+    **dict.fromkeys(("to_pickle", "to_hdf"), "use to_parquet() or to_csv()"),
 }
 
 _BY_NAME = named_functions(0, "func", anywhere=True)
@@ -109,6 +108,29 @@ def _set_levels(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return real(*args, **kwargs)
 
 
+def _styled(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Check the formats of cells, which are filled in by ``str.format``; pass copies of tables of them."""
+    checked = plain_format(0, "formatter")
+
+    def settled(given: Any) -> Any:
+        if isinstance(given, dict):
+            return {key: settled(each) for key, each in dict.items(given)}
+        if isinstance(given, (list, tuple)):
+            return [settled(each) for each in given]
+        return checked(lambda each: each, exact(given))
+
+    if args:
+        args = (settled(args[0]), *args[1:])
+    elif "formatter" in kwargs:
+        kwargs["formatter"] = settled(kwargs["formatter"])
+    return real(*args, **kwargs)
+
+
+def _with_matplotlib(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    prepared("matplotlib")
+    return real(*args, **kwargs)
+
+
 def _unsupported(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON; convert the column first")
 
@@ -139,6 +161,23 @@ _GUARDED: dict[str, Guard] = {
         choices=_ARROW,
         without=("filesystem", "partition_cols"),
     ),
+    "to_excel": TO_EXCEL,
+    "to_latex": Stream(keyword="buf", optional=True, writes=True, formats=_FORMATS),
+    "to_typst": Stream(keyword="buf", optional=True, writes=True),
+    # lxml resolves entities, which may name files, and a stylesheet is a program
+    "to_xml": Stream(
+        keyword="path_or_buffer",
+        optional=True,
+        writes=True,
+        fixed={"parser": "etree"},
+        without=("stylesheet", "storage_options"),
+    ),
+    "Styler.format": _styled,
+    "Styler.format_index": _styled,
+    "Styler.format_index_names": _styled,
+    "Styler.background_gradient": _with_matplotlib,
+    "Styler.text_gradient": _with_matplotlib,
+    "Styler.bar": _with_matplotlib,
     "to_feather": Stream(keyword="path", writes=True, copied=True),
     "to_sql": _database(1),
     # positions that compiled code follows without a check
@@ -160,10 +199,6 @@ _GUARDED: dict[str, Guard] = {
     "SeriesGroupBy.filter": _BY_NAME,
     "DataFrame.pivot_table": named_functions(3, "aggfunc"),
 }
-
-_OPTION = (
-    "changes pandas for the whole process; format the one output instead, e.g. df.to_string(max_rows=20)"
-)
 
 
 def _read_feather(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -196,8 +231,20 @@ def _replace(files: bool) -> Replacements:
             "read_sql_query": guarded(pd.read_sql_query, _database(1)),
             "pivot_table": guarded(pd.pivot_table, named_functions(4, "aggfunc")),
             "crosstab": guarded(pd.crosstab, named_functions(5, "aggfunc")),
-            "set_option": refused(f"pd.set_option {_OPTION}"),
-            "option_context": refused(f"pd.option_context {_OPTION}"),
+            "read_html": guarded(
+                pd.read_html, Stream(keyword="io", copied=True, without=("storage_options",), files=files)
+            ),
+            "read_xml": guarded(
+                pd.read_xml,
+                Stream(
+                    keyword="path_or_buffer",
+                    copied=True,
+                    fixed={"parser": "etree"},
+                    without=("iterparse", "storage_options", "stylesheet"),
+                    files=files,
+                ),
+            ),
+            **workbooks.members(files),
         }
     }
 
@@ -205,6 +252,8 @@ def _replace(files: bool) -> Replacements:
 def _prepare() -> None:
     draw_from_own("pandas.core.common", "random_state")
     hold_zones()
+    hold_options()
+    hold_plotting()
     replace_everywhere("pandas.core.internals.construction", "dataclasses_to_dicts", dataclass_rows.unpacked)
 
 
@@ -217,7 +266,7 @@ LIBRARIES = {
         instead=_INSTEAD,
         copied=frozenset({"Categorical.codes", "CategoricalIndex.codes", "MultiIndex.codes"}),
         whole=frozenset({"Index", "ExtensionArray", "ExtensionDtype"}),
-        writable=frozenset({"NDFrame", "Index"}),
+        writable=frozenset({"NDFrame", "Index", "DictWrapper"}),
         # MultiIndex(verify_integrity=False) reads where its codes say; from_tuples and its kin check them
         # A reader in parts takes a path or a URL.
         sealed=(
@@ -226,12 +275,16 @@ LIBRARIES = {
             "pandas.io.parsers.readers.TextFileReader",
             "pandas.io.json._json.JsonReader",
         ),
-        brings=("dateutil", "numpy", "scipy"),
-        offers=("dateutil",),
+        brings=("dateutil", "matplotlib", "numpy", "openpyxl", "scipy"),
+        offers=("dateutil", "numpy"),
+        has_settings=True,
         preload=(
             "pandas.io.formats.format",
             "pandas.io.formats.html",
             "pandas.io.formats.csvs",
+            "pandas.io.formats.style",
+            "pandas.plotting._core",
+            "pandas.plotting._misc",
             "pandas.io.sql",
         ),
         prepare=_prepare,

@@ -190,6 +190,7 @@ LIBRARIES = {
         whole=frozenset({"_spbase", "spmatrix", "_QhullUser", "NDInterpolatorBase", "BSpline", "Sobol"}),
         copied=_POSITIONS,
         brings=("numpy",),
+        offers=("numpy",),
         prepare=prepare,
         replace=_replace,
     ),

@@ -7,13 +7,17 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.classes.errors import check_keywords, refusal
 from agex.sandbox.libraries.argument_checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.numpy.random import draw_from_own
 from agex.sandbox.libraries.scipy import policy as scipy_policy
 from agex.sandbox.libraries.sklearn.model_checks import of_own_estimator, prepare_models
-from agex.sandbox.patches.replacement import replace
+from agex.sandbox.patches.replacement import replace, replace_everywhere
+from agex.sandbox.policy import catalog
 from agex.sandbox.policy.library import Library, Replacements, less, only
+from agex.sandbox.policy.library_grant import prepare
+from agex.sandbox.runtime import audit_hook
 from agex.sandbox.runtime.context import CURRENT, asking
 from agex.sandbox.stdlib.string_format import is_plain_format, safe_format
 
@@ -29,7 +33,7 @@ _WHOLE = """
 
 _WITHOUT_LIST = {
     "base": only("*Mixin BaseEstimator InconsistentVersionWarning clone is_* *Tags get_tags check_is_fitted"),
-    "calibration": only("CalibratedClassifierCV calibration_curve"),
+    "calibration": only("CalibratedClassifierCV CalibrationDisplay calibration_curve"),
     "dummy": only("DummyClassifier DummyRegressor"),
     "gaussian_process.kernels": only(
         "*Kernel *KernelMixin DotProduct ExpSineSquared Exponentiation Hyperparameter KernelOperator Matern",
@@ -52,15 +56,17 @@ _WITHOUT_LIST = {
 evaluates annotations, and settings of the process."""
 
 _MODULES = {
-    "": only("clone"),  # set_config, config_context: the process's; show_versions: the machine's
-    **{name: less("*Display") for name in _WHOLE},  # displays draw with matplotlib
+    "": only("clone set_config config_context get_config"),  # show_versions: the machine's
+    **{name: less() for name in _WHOLE},
     **_WITHOUT_LIST,
     # fetch_*: the network; load_files, *_svmlight_*, *_data_home: files
     "datasets": only("make_* load_breast_cancer load_diabetes load_digits load_iris load_linnerud load_wine"),
-    "inspection": only("permutation_importance partial_dependence"),
-    "metrics": less("*Display"),
-    "model_selection": less("*Display Halving*"),  # experimental: importing them changes the library
-    "tree": less("plot_tree"),
+    "inspection": only(
+        "permutation_importance partial_dependence DecisionBoundaryDisplay PartialDependenceDisplay"
+    ),
+    "metrics": less(),
+    "model_selection": less("Halving*"),  # experimental: importing them changes the library
+    "tree": less(),
     "utils": only(
         "shuffle resample Bunch check_array check_consistent_length check_random_state check_X_y",
         "column_or_1d compute_class_weight compute_sample_weight",
@@ -80,6 +86,7 @@ def _prepare() -> None:
     _prepare_names()
     _prepare_members()
     _prepare_jobs()
+    _prepare_displays()
     prepare_models()
     scipy_policy.prepare()
     draw_from_own("sklearn.utils.validation", "check_random_state")
@@ -87,6 +94,45 @@ def _prepare() -> None:
         pools: Any = import_module("sklearn.utils.parallel")
         with pools._get_threadpool_controller().limit(limits=1, user_api="blas"):
             pass
+
+
+def _prepare_displays() -> None:
+    """Prepare matplotlib before a display of guest code draws: scikit-learn loads it only then."""
+    replace_everywhere("sklearn.utils._optional_dependencies", "check_matplotlib_support", _drawing)
+
+
+def _drawing(real: Any) -> Any:
+    def check_matplotlib_support(caller_name: Any) -> None:
+        if asking() is not None:
+            _load_matplotlib()
+        real(caller_name)
+
+    return check_matplotlib_support
+
+
+def _load_matplotlib() -> None:
+    audit_hook.call_as_host(import_module, "matplotlib.pyplot")
+    library = catalog.find("matplotlib")
+    assert library is not None, "it has a policy"
+    prepare(library)
+
+
+def _plot_tree(real: Any, *args: Any, **kwargs: Any) -> Any:
+    _load_matplotlib()
+    return real(*args, **kwargs)
+
+
+_NEVER = frozenset({"array_api_dispatch", "pairwise_dist_chunk_size", "skip_parameter_validation"})
+"""Settings on which compiled code relies, and one that loads other libraries."""
+
+
+def _settings(real: Any, *args: Any, **kwargs: Any) -> Any:
+    """Check which settings guest code changes; the run puts them back."""
+    for name in _NEVER & kwargs.keys():
+        raise SandboxError(f"{real.__name__}({name}=...) belongs to the host; leave it out")
+    if args:
+        raise SandboxTypeError(f"{real.__name__}() takes keywords here: transform_output='pandas'")
+    return real(**kwargs)
 
 
 def _prepare_jobs() -> None:
@@ -189,7 +235,14 @@ def _replace(files: bool) -> Replacements:
     validation: Any = import_module("sklearn.utils.validation")
 
     graph = Stream(position=1, keyword="out_file", optional=True, writes=True, files=files)
-    found = {"tree": {"export_graphviz": guarded(tree.export_graphviz, graph)}}
+    sklearn: Any = import_module("sklearn")
+    found = {
+        "": {name: guarded(getattr(sklearn, name), _settings) for name in ("set_config", "config_context")},
+        "tree": {
+            "export_graphviz": guarded(tree.export_graphviz, graph),
+            "plot_tree": guarded(tree.plot_tree, _plot_tree),
+        },
+    }
     if hasattr(validation, "validate_data"):  # since scikit-learn 1.6
         found["utils.validation"] = {"validate_data": guarded(validation.validate_data, of_own_estimator)}
     return found
@@ -229,7 +282,9 @@ LIBRARIES = {
         # a tree over these would be made without the check of the metric
         whole=frozenset({"BallTree64", "BallTree32", "DistanceMetric"}),
         sealed=tuple(f"sklearn.metrics._dist_metrics.PyFuncDistance{bits}" for bits in (32, 64)),
-        brings=("numpy", "scipy"),
+        brings=("matplotlib", "numpy", "scipy"),
+        offers=("numpy", "scipy"),
+        has_settings=True,
         preload=("joblib", "multiprocessing.dummy", "multiprocessing.pool", "scipy", "threadpoolctl"),
         prepare=_prepare,
         replace=_replace,

@@ -13,6 +13,8 @@ from typing import Any
 from agex.errors import SandboxError
 from agex.sandbox.libraries.argument_checks import Stream, guarded, plain_format, refused
 from agex.sandbox.libraries.pandas import dataclass_rows
+from agex.sandbox.libraries.polars.queries import SQLContext, checked, of_variables
+from agex.sandbox.libraries.polars.settings import Config
 from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.patches.threading import carried
 from agex.sandbox.policy.library import Guard, Library, Replacements, less, only
@@ -25,10 +27,8 @@ _MODULES = {
         # read and write files, URLs, catalogs and databases in compiled code; some are handed out guarded
         "read_* scan_* write_* sink_* delete_* Catalog CredentialProvider* PartitionBy FileProviderArgs",
         "ScanCastOptions Parquet*Properties defer",
-        # a query may read files: select * from read_csv('/etc/passwd')
-        "sql SQLContext",
         # loads shared libraries; changes the classes and the settings of the process
-        "plugins api Config StringCache *_string_cache *_extension_type BaseExtension Extension",
+        "plugins api StringCache *_string_cache *_extension_type BaseExtension Extension",
         "set_random_seed",
         # other machines, the machine
         "RemoteEngine GPUEngine build_info show_versions thread_pool_size",
@@ -49,14 +49,14 @@ _DENIED = frozenset(
     serialize deserialize from_lazyframe_resolver
     write_clipboard write_database write_delta write_excel write_iceberg write_ipc_stream
     sink_batches sink_delta sink_iceberg
-    sql remote execute show_graph
+    remote show_graph
     collect_async collect_batches fetch profile
     plot style to_jax to_torch
     """.split()
     # serialize, deserialize: plans hold paths that are read later, and pickled functions
     # write_..., sink_...: open files in compiled code
     # collect_...: go on beside guest code, or after it
-    # sql: see above; remote, execute: other machines; show_graph: another program
+    # remote: other machines; show_graph: another program
     # the last line: objects of libraries without a policy
 )
 
@@ -172,7 +172,8 @@ def _replace(files: bool) -> Replacements:
         name: guarded(getattr(pl, name), _calls(position, "function"))
         for name, position in _FUNCTIONS.items()
     }
-    return {"": {**readers, **callers}}
+    # a query may read files: select * from read_csv('/etc/passwd')
+    return {"": {**readers, **callers, "Config": Config, "SQLContext": SQLContext, "sql": of_variables}}
 
 
 _TAKEN = (
@@ -222,12 +223,16 @@ LIBRARIES = {
             **{name: _writer(name) for name in _WRITERS},
             **{name: _calls(*where) for name, where in CALLING.items()},
             "collect": _collect,
+            "DataFrame.sql": checked,
+            "LazyFrame.sql": checked,
+            "Series.sql": checked,
             **{
                 sink: refused(f"{sink}() is not available; use frame.collect().{write}(path)")
                 for sink, write in _LAZILY.items()
             },
         },
         brings=("numpy", "pandas", "pyarrow"),
+        has_settings=True,
         prepare=_prepare,
         replace=_replace,
     )

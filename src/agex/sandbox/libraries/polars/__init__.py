@@ -1,0 +1,3 @@
+"""Policy of polars."""
+
+from __future__ import annotations
