@@ -161,7 +161,7 @@ class Executor(Protocol):
         ...
 
 
-_FULL_BY_DEFAULT: frozenset[Level] = frozenset()
+_FULL_BY_DEFAULT: frozenset[Level] = frozenset({"kernel", "container"})
 """The levels that run all of Python unless told otherwise."""
 
 

@@ -50,6 +50,7 @@ _TEXT_SECONDS = 0.2
 """Seconds for the text of an error: an object of guest code may define ``__str__``."""
 _NO_PLACE = "/"
 """The current directory of a worker that has no directory of its own."""
+_SET_BY_PYTHON = {"__annotations__", "__conditional_annotations__", "__file__", "__warningregistry__"}
 _MOST_NAME = 500
 """Characters of a variable's name that the host takes."""
 
@@ -84,7 +85,7 @@ class FullSession:
         self._main = types.ModuleType("__main__")
         self._main.__dict__["__builtins__"] = builtins
         self.globals = vars(self._main)
-        self._own = frozenset(self.globals) | {"__annotations__", "__conditional_annotations__", "__file__"}
+        self._own = frozenset(self.globals) | _SET_BY_PYTHON
         self._set_up(policy)
         self._descriptors = CapturedDescriptors()
         self._place = str(Path.cwd())
