@@ -306,7 +306,9 @@ def test_agents_that_build_agents_come_to_an_end() -> None:
 def test_there_is_no_way_from_the_stand_ins_to_the_agent_itself(code: str) -> None:
     head = "a = Agent()\n@a.task\ndef t(x: int) -> int:\n    ...\n"
     said = problem_of(head + code)
-    assert "Error" in said or (LEVEL[0] != "none" and "printed nothing" in said)
+    # In a worker a stand-in leads to other stand-ins at most, whose functions only ask the host.
+    harmless = ("printed nothing", "<function _asking.<locals>.method")
+    assert "Error" in said or (LEVEL[0] != "none" and any(each in said for each in harmless))
 
 
 def test_nor_in_the_code_of_an_agent_that_was_built() -> None:

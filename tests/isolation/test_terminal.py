@@ -97,7 +97,7 @@ SCRIPTS = {
     "a wrong script": ("echo 'x", "syntax error"),
     "an error in a program": ("python -c '1/0'", "ZeroDivisionError: division by zero"),
     "ending the task": ("python -c 'task_success(1)'", "from a python_action, not from the terminal"),
-    "the host's files": ("cat /etc/passwd; python -c 'open(\"/etc/passwd\")'", "FileNotFoundError"),
+    "the host's files": ("cat /etc/passwd; python -c 'open(\"/etc/machine-id\")'", "FileNotFoundError"),
     "an endless program": ("python -c 'while True: pass'", "ran longer than"),
 }  # fmt: skip
 

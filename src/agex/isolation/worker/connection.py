@@ -21,6 +21,7 @@ from agex.isolation.wire.deadline import RunClock
 from agex.isolation.wire.error_codec import OutOfMemory, ProtocolError, WorkerGone, WorkerLost
 from agex.isolation.wire.framing import Frame
 from agex.sandbox import Session
+from agex.sandbox.runtime import audit_hook
 from agex.sandbox.runtime.limits import Stop
 
 __all__ = ["TurnLock", "WorkerConnection", "is_of_files"]
@@ -169,7 +170,7 @@ class WorkerConnection:
             done = self.chore({"k": "files", "root": root, "ops": operations}, contents)
             return self.checked(lambda: _failed(done.header.get("failed"), {each[1] for each in operations}))
 
-        return worker.directory.push(send)
+        return audit_hook.call_as_host(worker.directory.push, send)  # also where guest code waits for it
 
     def collect_files(self) -> list[str]:
         """Take over the files that the worker changed; return what to tell guest code of it.
@@ -180,7 +181,7 @@ class WorkerConnection:
         if self.worker is None or self.worker.directory is None:
             return []
         try:
-            return self.worker.directory.collect(self._report)
+            return audit_hook.call_as_host(self.worker.directory.collect, self._report)
         except (TimeoutError, ProtocolError) as error:
             raise self.lose(error) from error
 
@@ -301,7 +302,7 @@ class WorkerConnection:
         """Kill the worker; return the error that says why, and what is left."""
         worker, self.worker = self.worker, None
         if self.has_run and worker is not None and worker.directory is not None:
-            worker.directory.take_back()
+            audit_hook.call_as_host(worker.directory.take_back)
         self.has_run = False
         ended = worker.kill() if worker is not None else "it was ended before"
         lost = WorkerLost(outcome.lost_because(error, ended, self.clock))

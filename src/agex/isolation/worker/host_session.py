@@ -28,6 +28,7 @@ from agex.isolation.wire.error_codec import ProtocolError, WorkerLost
 from agex.isolation.worker.host_requests import HostRequests, SessionCodec
 from agex.isolation.worker.session_variables import SessionVariables
 from agex.sandbox import Limits, Result, Sandbox
+from agex.sandbox.runtime import audit_hook
 
 if TYPE_CHECKING:
     from agex.isolation.rpc.declarations import Declaration
@@ -152,7 +153,9 @@ class RemoteSession:
             if self._closed:
                 raise SandboxError("this session is closed; open another one")
             if connection.worker is None:
-                connection.worker = self._environment.start(self._codec.exports.descriptions())
+                about = self._codec.exports.descriptions()
+                # Also for guest code of another session: a worker of full Python is given a directory.
+                connection.worker = audit_hook.call_as_host(self._environment.start, about)
                 self._variables.expect_all()
             self._variables.put()
 
