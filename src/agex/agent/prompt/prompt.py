@@ -76,10 +76,15 @@ _REFUSALS = """\
   refused raises an error that says what to write instead."""
 _ACCESS = {False: "files, network or processes", True: "the host's files, network or processes"}
 
+_WORKSPACES = {
+    "guarded": "- The workspace is /, the working directory. open, os, pathlib, shutil, tempfile, csv, zipfile\n"
+    "  and the libraries below work on it. It is kept where the caller keeps state.",
+    "full": "- The workspace is the working directory: name its files by relative paths, as open('a.csv').\n"
+    "  It is kept where the caller keeps state; /tmp is not.",
+}
 _FILES = """\
 Files
-- The workspace is /, the working directory. open, os, pathlib, shutil, tempfile, csv, zipfile and the
-  libraries below work on it. It is kept where the caller keeps state.
+{workspace}
 - Write what is worth keeping as a module, e.g. helpers/text.py, and import it: import helpers.text. A
   changed module runs again when it is imported again.
 """
@@ -156,7 +161,7 @@ def system_prompt(
     listed = listing(registrations)
     parts = [
         rules,
-        f"{_FILES}{_FILE_ACTIONS[tools]}" if has_files else "",
+        f"{_FILES.format(workspace=_WORKSPACES[python])}{_FILE_ACTIONS[tools]}" if has_files else "",
         extras,
         f"What you may use\n\n{listed}" if listed else "",
         (primer or "").strip(),
