@@ -76,12 +76,13 @@ _REFUSALS = """\
   refused raises an error that says what to write instead."""
 _ACCESS = {False: "files, network or processes", True: "the host's files, network or processes"}
 
-_WORKSPACES = {
-    "guarded": "- The workspace is /, the working directory. open, os, pathlib, shutil, tempfile, csv, zipfile\n"
-    "  and the libraries below work on it. It is kept where the caller keeps state.",
-    "full": "- The workspace is the working directory: name its files by relative paths, as open('a.csv').\n"
-    "  It is kept where the caller keeps state; /tmp is not.",
-}
+_GUARDED_FILES = """\
+- The workspace is /, the working directory. open, os, pathlib, shutil, tempfile, csv, zipfile and the
+  libraries below work on it. It is kept where the caller keeps state."""
+_FULL_FILES = """\
+- The workspace is the working directory: name its files by relative paths, as in open('a.csv'). It is
+  kept where the caller keeps state; /tmp is not."""
+_WORKSPACES = {"guarded": _GUARDED_FILES, "full": _FULL_FILES}
 _FILES = """\
 Files
 {workspace}
