@@ -49,14 +49,14 @@ def _places(module: ModuleType | None) -> list[str] | None:
     return [*(spec.submodule_search_locations or ())]
 
 
+@functools.lru_cache(32_768)
 def is_installed(path: str) -> bool:
-    """Return whether a file or folder is part of the installation."""
-    return _is_below_installation(os.path.realpath(path))
+    """Return whether a file or folder is part of the installation.
 
-
-@functools.lru_cache(4096)
-def _is_below_installation(path: str) -> bool:
-    return any(f"{path}/".startswith(f"{each}/") for each in _folders())
+    It is asked of each loaded module for each policy, and to follow links takes a system call a folder.
+    """
+    real = os.path.realpath(path)
+    return any(f"{real}/".startswith(f"{each}/") for each in _folders())
 
 
 @functools.cache
