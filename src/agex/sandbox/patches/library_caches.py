@@ -64,15 +64,28 @@ def _key(value: Any) -> Any:
 def hold_memoized(packages: Iterable[str]) -> None:
     """Keep guest objects out of the memoized functions of libraries, in modules loaded since then."""
     roots = frozenset(each.partition(".")[0] for each in packages)
+    # It is called for each module that a policy copies, and a process may have thousands.
+    loaded = len(sys.modules), next(reversed(sys.modules), "")
+    if _looked_at.get(roots) == loaded:
+        return
+    is_complete = True
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in roots and _seen.get(name) is not module and _is_loaded(module):
-            _seen[name] = module
-            for owner, member, value in _members(module):
-                made, behind = _standing_for(value), type(value)
-                with suppress(AttributeError, TypeError):  # a class that cannot be written to
-                    setattr(owner, member, made if behind not in _METHODS else behind(made))
+        if name.partition(".")[0] not in roots or _seen.get(name) is module:
+            continue
+        if not _is_loaded(module):
+            is_complete = is_complete and type(module) is not types.ModuleType  # it is being loaded
+            continue
+        _seen[name] = module
+        for owner, member, value in _members(module):
+            made, behind = _standing_for(value), type(value)
+            with suppress(AttributeError, TypeError):  # a class that cannot be written to
+                setattr(owner, member, made if behind not in _METHODS else behind(made))
+    if is_complete:
+        _looked_at[roots] = loaded
 
 
+_looked_at: dict[frozenset[str], tuple[int, str]] = {}
+"""By packages, the count of loaded modules and the last of them, when all of theirs had been looked at."""
 _METHODS: tuple[Any, ...] = (staticmethod, classmethod)
 _seen: dict[str, types.ModuleType] = {}
 _made: dict[int, tuple[Any, Any]] = {}

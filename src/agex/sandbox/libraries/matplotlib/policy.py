@@ -14,7 +14,7 @@ from agex.sandbox.libraries.matplotlib.animations import hold_folders
 from agex.sandbox.libraries.matplotlib.artists import prepare_artists
 from agex.sandbox.libraries.matplotlib.figures import close, note_figures
 from agex.sandbox.libraries.matplotlib.settings import pyplot_members, settings_members, style_members
-from agex.sandbox.libraries.matplotlib.shared_arrays import lock, own_colors
+from agex.sandbox.libraries.matplotlib.shared_arrays import lock
 from agex.sandbox.patches.library_caches import hold_zones
 from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.library import Guard, Library, Replacements, less, only
@@ -142,10 +142,10 @@ def _replace(files: bool) -> Replacements:
 
 
 def _colormaps() -> dict[str, Any]:
-    """Return copies of the colormaps by their names."""
+    """Return copies of the colormaps by their names, with colors of their own: see `own_colors`."""
     plt: Any = import_module("matplotlib.pyplot")
 
-    return {name: own_colors(plt.get_cmap(name)) for name in plt.colormaps() if name.isidentifier()}
+    return {name: plt.get_cmap(name) for name in plt.colormaps() if name.isidentifier()}
 
 
 def _prepare() -> None:

@@ -93,8 +93,18 @@ def _locked(array: Any) -> Any:
 def own_colors(colormap: Any) -> Any:
     """Return the colormap with colors of its own."""
     if type(getattr(colormap, "colors", None)) is not tuple and hasattr(colormap, "colors"):
-        colormap.colors = copy.deepcopy(colormap.colors)
+        colormap.colors = _copied(colormap.colors)
     return colormap
+
+
+def _copied(colors: Any) -> Any:
+    """Return a copy of colors. Most are 256 lists of numbers, for which `deepcopy` is slow."""
+    if type(colors) is not list:
+        return copy.deepcopy(colors)
+    kept = (str, tuple)
+    return [
+        row[:] if type(row) is list else row if type(row) in kept else copy.deepcopy(row) for row in colors
+    ]
 
 
 class _Colors(dict[Any, Any]):
