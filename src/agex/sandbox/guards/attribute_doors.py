@@ -13,7 +13,7 @@ import string
 import types
 from collections import UserString
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import SandboxAttributeError
@@ -176,8 +176,23 @@ def _module_door(guards: Guards, receiver: Any, name: str) -> Any:
     return Door(value)
 
 
-DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
-    **dict.fromkeys(names.MODULES, _module_door),
+_Door: TypeAlias = Callable[["Guards", Any, str], Any]
+
+
+def _after_policy(door: _Door) -> _Door:
+    """Return the door for a name that a library may use for a member of its own: its policy comes first.
+
+    `Styler.format` of pandas fills in text as ``str.format`` does, and its policy looks at that text.
+    """
+
+    def of_policy_or_name(guards: Guards, receiver: Any, name: str) -> Any:
+        given = receiver if type(receiver) is str else member_door(guards, receiver, name)
+        return door(guards, receiver, name) if given is receiver else given
+
+    return of_policy_or_name
+
+
+_PUBLIC: dict[str, _Door] = {
     "format": _format_door,
     "format_map": _format_door,
     "vformat": _formatter_door,
@@ -187,10 +202,14 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "fset": wrapped_functions.function_door,
     "fdel": wrapped_functions.function_door,
     "func": wrapped_functions.function_door,
-    "_replace": class_doors.replace_door,
     "mro": class_doors.graph_door,
     "register": _register_door,
     "registry": _registry_door,
+}
+DOORS: dict[str, _Door] = {
+    **dict.fromkeys(names.MODULES, _module_door),
+    **{name: _after_policy(door) for name, door in _PUBLIC.items()},
+    "_replace": class_doors.replace_door,
     "__mro__": class_doors.graph_door,
     "__bases__": class_doors.graph_door,
     "__base__": class_doors.graph_door,

@@ -1,3 +1,5 @@
 """Policy of polars."""
 
 from __future__ import annotations
+
+__all__: list[str] = []
