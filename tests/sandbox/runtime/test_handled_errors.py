@@ -1,4 +1,7 @@
-"""An error that the host handles while guest code runs is nothing that guest code learns of."""
+"""An error that the host handles while guest code runs is nothing that guest code learns of.
+
+Stopped by: sandbox.run, sandbox.stdlib.traceback.
+"""
 
 from __future__ import annotations
 
