@@ -287,7 +287,7 @@ def test_an_ended_session_leaves_a_pool_of_the_hosts_as_it_was(tmp_path):
 
 
 def test_every_method_of_polars_that_takes_a_function_carries_it():
-    from agex.sandbox.libraries.polars import CALLING
+    from agex.sandbox.libraries.polars.policy import CALLING
 
     found = set()
     for owner in (pl.DataFrame, pl.Expr, pl.LazyFrame, pl.Series, type(pl.col("a").name)):

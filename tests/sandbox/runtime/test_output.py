@@ -123,7 +123,7 @@ REFUSED = {
     "frames": "import traceback\ntraceback.walk_tb",
     "the stack": "import traceback\ntraceback.format_stack()",
     "part of a traceback": "import traceback\ntraceback.format_exc(limit=1)",
-    "trees": "import ast\nast.parse('1')",
+    "trees": "import ast\nast.NodeTransformer",
 }  # fmt: skip
 
 

@@ -27,17 +27,18 @@ def means_of(
     return {**found, _TASK: signature.render(), _ISOLATION: f"{agent.isolation}, {agent.python}"}
 
 
-def acts(registrations: tuple[Registration, ...], above: frozenset[int] = frozenset()) -> bool:
+def acts(registrations: tuple[Registration, ...]) -> bool:
     """Return whether code may act on the world, by a function of its own or by tasks that it calls."""
-    return any(
-        one.external
-        or (
-            one.kind == "task"
-            and id(one.target) not in above
-            and acts(one.target.agent.registrations, above | {id(one.target)})
-        )
-        for one in registrations
-    )
+    seen: set[int] = set()
+    rest = [*registrations]
+    while rest:
+        one = rest.pop()
+        if one.external:
+            return True
+        if one.kind == "task" and id(one.target) not in seen:
+            seen.add(id(one.target))
+            rest += one.target.agent.registrations
+    return False
 
 
 def require_same(run_id: str, then: Mapping[str, str], now: Mapping[str, str]) -> None:
