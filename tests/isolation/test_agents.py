@@ -341,8 +341,8 @@ def test_random_kills_lose_no_commit(monkeypatch):
     launcher = executor_of("process")._launcher
     launch = launcher.launch
 
-    def launched(order):
-        worker = launch(order)
+    def launched(order, directory=None):
+        worker = launch(order, directory)
         timers.append(threading.Timer(chance.random() * 0.06, killed, [worker.pid]))
         timers[-1].start()
         return worker

@@ -39,7 +39,8 @@ class Agent(AgentBase):
             boundaries, see docs/isolation.md.
         python: ``"guarded"`` is Python behind guards; ``"full"`` is all of CPython with every installed
             package, for a worker: a boundary at ``"kernel"`` and ``"container"``, none at ``"process"``.
-            None for the default of the level, see docs/where-code-runs.md.
+            None is ``"full"`` where the level is a boundary and *max_memory_mb* leaves room for it, else
+            ``"guarded"``: see docs/where-code-runs.md.
         max_iterations: turns of one task.
         timeout_seconds: wall seconds of one action.
         max_memory_mb: megabytes an action may add; None for no limit.

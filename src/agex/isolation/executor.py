@@ -175,15 +175,17 @@ def resolve_python(python: Python | None, level: Level, memory_mb: int | None = 
     """Return the interpreter of guest code at a level.
 
     Args:
-        python: the setting; None for the default of the level.
+        python: the setting; None for the default of the level, which is guarded where the limit of memory is
+            too small for full Python.
         level: where the code runs.
         memory_mb: the limit of its memory.
 
     Raises:
         DefinitionError: it is no interpreter, or one that this level or this limit cannot have.
     """
+    is_small = level in _LIMITS_SPACE and memory_mb is not None and memory_mb < _FULL_MEMORY_MB
     if python is None:
-        python = "full" if level in _FULL_BY_DEFAULT else "guarded"
+        return "full" if level in _FULL_BY_DEFAULT and not is_small else "guarded"
     if python not in get_args(Python):
         raise DefinitionError(f"python={python!r} is none of: {', '.join(get_args(Python))}.")
     if python == "full" and level == "none":
@@ -191,7 +193,7 @@ def resolve_python(python: Python | None, level: Level, memory_mb: int | None = 
             "python='full' has no guards, so at isolation='none' the code could do all that this process "
             "may do. Use isolation='kernel' or 'container', which are boundaries, or python='guarded'."
         )
-    if python == "full" and level in _LIMITS_SPACE and memory_mb is not None and memory_mb < _FULL_MEMORY_MB:
+    if python == "full" and is_small:
         raise DefinitionError(
             f"max_memory_mb={memory_mb} is too little for python='full', whose libraries and threads need "
             f"{_FULL_MEMORY_MB:,} MB of address space; give that much, or python='guarded'."

@@ -74,7 +74,7 @@ HOSTILE = {
     "dumps of any object": "print(np.array([len], dtype=object).dumps())",
     "getattr": "getattr(np.zeros(2), 'tofile')(TARGET)",
     "methodcaller": "import operator; operator.methodcaller('tofile', TARGET)(np.zeros(2))",
-    "format field": "'{0.tofile}'.format(np.zeros(2))",
+    "format field": "'{0.ctypes}'.format(np.zeros(2))",
     "memmap": "np.memmap(TARGET, mode='w+', shape=3)",
     "open_memmap": "import numpy.lib.format as f; f.open_memmap(TARGET, mode='w+', shape=(3,))",
     "loadtxt": "print(np.loadtxt(SECRET, dtype=str))",
