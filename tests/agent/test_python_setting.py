@@ -67,6 +67,6 @@ def test_the_prompt_and_the_first_event_say_which_python_it_is(python):
 
     run = work.run()
     prompt = str(model.requests[0])
-    assert ("This is all of CPython" in prompt) == (python == "full")
-    assert ("Common standard library modules" in prompt) == (python == "guarded")
+    assert ("all of it, with every installed package" in prompt) == (python == "full")
+    assert ("its standard library, without" in prompt) == (python == "guarded")
     assert [event.python for event in run.events if isinstance(event, TaskStartEvent)] == [python]
