@@ -41,7 +41,7 @@ def test_the_prompt_shows_tools_with_signature_and_docstring():
         "one block that opens with ```python",
         "A step may run 12.5 seconds and show 4,000 bytes",
         "You have 4 steps",
-        "Modules you can import: pandas, numpy, abc, array",
+        "Modules you can import: pandas, numpy, abc, argparse",
         "open(path) reads a file of the working directory",
     ],
 )
