@@ -27,7 +27,8 @@ _REPLACED: dict[str, tuple[tuple[str, str], ...]] = {
         ("import shutil\n", "pass\n"),
         ("shutil.get_terminal_size().columns", "80"),
     ),
-    "configparser": (),
+    # Where there is no workspace there is no `os`; text and dicts are read without.
+    "configparser": (("import os\n", "try: import os\nexcept ImportError: os = None\n"),),
     "html.parser": (),
 }
 """By module: texts, and what stands in their place."""
