@@ -255,7 +255,7 @@ for name, value in list(vars(module).items()):
 FORGED: dict[str, Any] = {
     "a name of the host": lambda b: b.host("os:system"),
     "a module": lambda b: b.host("module os"),
-    "a member that is refused": lambda b: b.host("sys:modules"),
+    "a member that is refused": lambda b: b.host("sys:settrace"),
     "a dunder path": lambda b: b.host("math:__loader__"),
     "a method by another name": lambda b: b.hosts_method(Handle(str), "__class__"),
     "a private method": lambda b: b.hosts_method(Handle(str), "_hidden"),

@@ -348,3 +348,12 @@ def test_a_function_of_the_host_loads_no_native_code_and_watches_no_frames(
 
     assert isinstance(sandbox.exec("without()").error, SandboxError)
     assert isinstance(sandbox.exec("with_door()").error, SandboxError) is not has_door
+
+
+@pytest.mark.parametrize("policy", ["email.policy.default", "email.message.EmailMessage().policy"])
+def test_it_denies_the_registry_of_headers_that_the_process_shares(policy):
+    """Stopped by: sandbox.rules.names."""
+    result = Sandbox(Policy.default()).exec(
+        f"import email.message, email.policy\nx = {policy}.header_factory"
+    )
+    assert "header_factory" in str(result.error)

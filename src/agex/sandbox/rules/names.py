@@ -54,6 +54,8 @@ DENIED = frozenset(
         "_asyncio_future_blocking",
         # arrays: where in memory they are
         "buffer_info",
+        # policies of email: the registry of classes of headers, which all of the process have
+        "header_factory",
         # every enumeration has it: gives the members of any module, and writes into its namespace
         "_convert_",
         # abstract classes: what is registered with a class, and what forgets that, of any class
