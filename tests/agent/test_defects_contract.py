@@ -178,7 +178,8 @@ def test_the_agent_is_told_that_inputs_are_the_callers_own() -> None:
 
     given = pd.DataFrame({"a": [1]})
     assert same(given) is given
-    assert "do not change them unless the task says so" in model.requests[0].messages[0].content
+    told = " ".join(model.requests[0].messages[0].content.split())
+    assert "They are the caller's own objects: change them only if the task says so." in told
 
 
 def test_parameters_of_every_kind_are_bound_and_checked() -> None:
