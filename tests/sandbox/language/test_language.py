@@ -438,11 +438,8 @@ def test_a_member_that_a_module_has_and_the_guest_does_not_is_refused_with_advic
     ("module", "instead"),
     [
         ("os.path", "this sandbox has no file system; work with the values and text you were given"),
-        ("threading", "no thread can be started; call the functions one after the other"),
-        ("inspect", "use callable(x), dir(x), x.__doc__ and x.__annotations__"),
-        ("platform", "work with the modules that are registered"),
+        ("runpy", "work with the modules that are registered"),
         ("typing_extensions", "use typing"),
-        ("contextvars", "pass the value as an argument"),
         ("statstics", "did you mean 'statistics'?"),
     ],
 )
@@ -451,9 +448,9 @@ def test_a_module_that_is_not_granted_is_refused_with_what_to_do_instead(module:
 
 
 def test_a_handler_of_the_guest_reads_the_same_text() -> None:
-    result = SANDBOX.exec("import sys\ntry: sys.modules\nexcept Exception as error: print(error)")
+    result = SANDBOX.exec("import sys\ntry: sys.settrace\nexcept Exception as error: print(error)")
 
-    assert result.stdout.startswith("'sys.modules' exists, but is not available here; ")
+    assert result.stdout.startswith("'sys.settrace' exists, but is not available here; ")
 
 
 def test_a_member_that_no_module_has_is_missing_as_in_cpython() -> None:
@@ -466,11 +463,6 @@ def test_a_member_that_no_module_has_is_missing_as_in_cpython() -> None:
 @pytest.mark.parametrize(
     ("module", "member", "instead"),
     [
-        (
-            "asyncio",
-            "Runner",
-            "call await main() itself, where the code is run with await allowed",
-        ),
         ("asyncio", "Barrier", "dir(asyncio) lists what is there"),
         ("json", "dump", "use json.dumps(value)"),
         ("random", "randomint", "did you mean 'randint'?"),
