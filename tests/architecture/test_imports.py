@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,17 @@ def loaded_by_agex() -> list[str]:
     return names
 
 
+@pytest.fixture
+def _loggers() -> Iterator[None]:
+    """Put back what the linter's configuration of logging disables: every logger that there is."""
+    loggers = [each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
+    before = [each.disabled for each in loggers]
+    yield
+    for logger, was in zip(loggers, before, strict=True):
+        logger.disabled = was
+
+
+@pytest.mark.usefixtures("_loggers")
 def test_imports_go_from_outer_rooms_to_inner_ones(capsys: pytest.CaptureFixture[str]) -> None:
     broken = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
     assert not broken, capsys.readouterr().out
