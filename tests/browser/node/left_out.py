@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import inspect
 import re
@@ -118,7 +119,6 @@ _FILES: dict[str, str] = {
 _ELSEWHERE = frozenset({"process", "kernel", "container"})
 """Values of a test's parameters that ask for workers."""
 
-_IMPORT = re.compile(r"^(?:import|from) ([a-z_]\w*)", re.MULTILINE)
 _LOADABLE = frozenset({"agex", "pytest", "hypothesis"})
 
 _left_out: dict[str, str] = {}
@@ -143,11 +143,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def _missing(path: Path) -> str | None:
     beside = [path.parent, path.parent.parent, path.parent.parent / "sandbox", path.parent.parent / "state"]
-    for name in _IMPORT.findall(path.read_text()):
-        is_ours = any((folder / name).exists() or (folder / f"{name}.py").exists() for folder in beside)
+    for name in _imported(path):
+        module = next((folder / f"{name}.py" for folder in beside if (folder / f"{name}.py").exists()), None)
+        if module is not None and (reason := _missing(module)) is not None:
+            return reason
+        is_ours = module is not None or any((folder / name).exists() for folder in beside)
         if name not in _LOADABLE and not is_ours and importlib.util.find_spec(name) is None:
             return f"{name} has no wheel for Pyodide in the package registry, or is not for a tab"
     return None
+
+
+def _imported(path: Path) -> list[str]:
+    """Return the top names of the modules that the file imports as it is loaded."""
+    names = list[str]()
+    for statement in ast.parse(path.read_bytes()).body:
+        if isinstance(statement, ast.Import):
+            names += [alias.name.split(".")[0] for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module is not None:
+            names.append(statement.module.split(".")[0])
+    return names
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
