@@ -52,6 +52,7 @@ PUBLIC_NAMES = [
     "TaskStartEvent",
     "TaskSuspended",
     "TaskTimeout",
+    "TieError",
     "Token",
     "ToolError",
     "UnpicklableVariableError",
