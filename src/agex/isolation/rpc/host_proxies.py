@@ -98,7 +98,7 @@ class Stubs:
             self._of[id(made)] = which
         return self._made[which]
 
-    def _function(self, which: int | str, about: Mapping[str, Any]) -> Callable[..., Any]:
+    def _function(self, which: int | str, about: Mapping[str, Any]) -> Any:
         ask = self._ask
 
         def call(*args: Any, **kwargs: Any) -> Any:
