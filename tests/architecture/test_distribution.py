@@ -14,7 +14,7 @@ FOLDERS = ("src", "docs", "examples", "bench", "tools", "tests", ".ci", ".github
 FILES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "pyproject.toml", "constraints.txt")
 KINDS = {".py", ".md", ".toml", ".txt", ".yml", ".yaml", ".js", ".mjs", ".html", ".sh", ""}
 WRONG = re.compile(
-    r"""(?:pip|uv|pipx|poetry)[\w ]*\ (?:install|show|add|download|wheel)(?:\ -[-\w]+)*\ ["'`\\]*agex(?![-\w/])"""
+    r"""(?:pip|uv|pipx)[\w ]*\ (?:install|show|add|download|wheel)(?:\ -[-\w]+)*\ ["'`\\]*agex(?![-\w/])"""
     r"""|(?<![\w./-])agex\[[a-z][a-z, -]*\]["'`]|agex-\*\.whl""",
     re.VERBOSE,
 )

@@ -64,6 +64,14 @@ class AnyTask(Shown, _Base, Generic[P, R]):
     def __new__(cls, agent: AgentBase, function: FunctionType, definition: Definition) -> Self:
         return cls._empty(function)
 
+    _INNER = frozenset({
+        "args", "call_from_agent", "call_options", "definition", "func", "keywords", "page", "rebuilt",
+    })  # fmt: skip
+    """Methods for the other rooms and of ``functools.partial``, which no completion is to offer."""
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in self._INNER]
+
     @classmethod
     def _empty(cls, function: FunctionType) -> Self:
         made: Self = _Base.__new__(cls, function)  # type: ignore[call-arg]  # a partial has one
