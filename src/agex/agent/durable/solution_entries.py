@@ -5,7 +5,7 @@
     solution/TASK/KEY          SolutionRecord
     solution/TASK/KEY/calls    calls that it solved, each with its inputs and its value
 
-KEY is the digest of the terms that the code was written for. The source is guest code, whoever wrote it: it
+KEY is the digest of the terms that the code was written for. The source is guest code: it
 runs where the code of the model runs, and its result is held to the same contract.
 """
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from agex import values
 from agex._interpreter.threads import off_loop
@@ -149,7 +150,7 @@ class Invocation:
             max_actions=agent.max_actions,
             output_chars=agent.max_output_chars,
             actions=max((_offered(each, files) for each in self.models), key=len),
-            **({} if saved is None else {"run_id": saved.record.run_id}),
+            run_id=uuid4().hex if saved is None else saved.record.run_id,
         )
         self.record: Run[Any] = record or Run(
             run_id=self.plan.run_id,

@@ -164,7 +164,7 @@ class AnyTask(Shown, Generic[P, R]):
 
     @property
     def keeping(self) -> Keeping | None:
-        """What a call is given to find and keep code; None without ``reuse=True``."""
+        """Return the way for a call to find and keep code; None without ``reuse=True``."""
         if not self.definition.reuse:
             return None
         return partial(self._solutions.begin, terms_of(self.agent, self.definition))
