@@ -447,3 +447,18 @@ def test_samples_run_in_workers() -> None:
         model_of(gives(1), gives(1)), samples=2, choose="agree", isolation="process", state=state
     ).run("?")
     assert (run.value, run.sample, state["found"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("state", [None, Versioned()], ids=["memory", "versioned"])
+def test_the_code_of_the_chosen_sample_is_kept(state: Versioned | None) -> None:
+    def solved(value: int) -> str:
+        return f"```python\ndef answer(question):\n    return {value}\n```"
+
+    model = model_of(solved(1), solved(2), solved(2))
+    task = task_of(model, samples=3, choose="agree", state=state, settings={"reuse": True})
+    assert task("?") == 2
+    assert task.solution is not None
+    assert "return 2" in task.solution.source
+    run = task.run("!")
+    assert (run.value, run.sample, len(model.requests)) == (2, None, 3)
+    assert (task.solved_by.model, task.solved_by.kept) == (1, 1)

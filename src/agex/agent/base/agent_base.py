@@ -46,8 +46,8 @@ class AgentBase(Registry):
         return f"<agex agent {self.name}>"
 
     _INNER = frozenset({
-        "extras", "is_forkable", "page", "register", "resolved_model", "resolved_models", "sandbox", "session",
-        "task_files",
+        "extras", "is_forkable", "page", "register", "resolved_model", "resolved_models", "sandbox",
+        "session", "task_files",
     })  # fmt: skip
     """Methods for the other rooms, which no completion is to offer."""
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -26,6 +27,7 @@ from agex.agent.durable.host_calls import Decision
 from agex.agent.execution.grants import host_classes
 from agex.agent.task.choice import Candidate, chosen, is_decided
 from agex.agent.task.invocation import Invocation
+from agex.agent.task.kept_solutions import Keeping, SolvedWith
 from agex.agent.task.means import acting
 from agex.agent.task.run import Resume, Run
 from agex.agent.task.state_codec import KeptCode
@@ -79,8 +81,9 @@ class Sampling:
         definition: the task.
         args, kwargs: the arguments.
         options: what the caller added.
-        kept_code: code that solved it before; it is tried once, before any sample.
-        solved: told the code that solved it.
+        keeping: returns the kept code that a sample begins with.
+        has_kept_code: whether there is some: it is tried once, before any sample.
+        count: told by what it was solved.
         loop: the event loop of an async task.
 
     Raises:
@@ -97,8 +100,9 @@ class Sampling:
         kwargs: Mapping[str, Any],
         options: CallOptions,
         *,
-        kept_code: str | None = None,
-        solved: Callable[[str], None] | None = None,
+        keeping: Keeping | None = None,
+        has_kept_code: bool = False,
+        count: Callable[[SolvedWith], None],
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         signature = definition.terms.signature
@@ -113,8 +117,9 @@ class Sampling:
         self._options = replace(
             options, state=None, on_event=None, on_token=None, on_approval=None, budget=None
         )
-        self._kept_code = kept_code
-        self._solved = solved
+        self._keeping = keeping
+        self._has_kept_code = has_kept_code
+        self._count_solved = count
         self._loop = loop
         self._ledger = Ledger(options.budget or agent.budget, parent=payer())
         self.call = Call(
@@ -227,7 +232,7 @@ class Sampling:
         """Run the samples one after the other: nothing runs side by side here."""
         self._ledger.begin()
         self._begin()
-        numbers = [*([0] if self._kept_code else []), *range(1, self._count + 1)]
+        numbers = [*([0] if self._has_kept_code else []), *range(1, self._count + 1)]
         for number in numbers:
             sample = self._sample(number)
             try:
@@ -245,7 +250,7 @@ class Sampling:
 
     async def _try_kept_code(self) -> bool:
         """Run the code that solved the task before; return whether it did again."""
-        if self._kept_code is None:
+        if not self._has_kept_code:
             return False
         sample = await self._sampled(0)
         if sample.error is None:
@@ -275,7 +280,7 @@ class Sampling:
             sample=number or None,
             run_id=self.record.run_id,
             inputs=self._inputs(),
-            kept_code=self._kept_code if number == 0 else None,
+            keeping=None if self._keeping is None else partial(self._keeping, sample=number),
             only_kept_code=number == 0,
         )
         sample = self._samples[number] = _Sample(number, invocation)
@@ -396,8 +401,8 @@ class Sampling:
         assert self._winner is not None
         run = self._winner.run
         self._close(value=run.value, code=run.code)
-        if self._solved is not None and run.code is not None:
-            self._solved(run.code)
+        self._winner.invocation.choose()
+        self._count_solved("model" if self._winner.number else "kept")
 
     def _close(
         self, *, value: Any = None, code: str | None = None, error: BaseException | None = None
