@@ -49,10 +49,8 @@ def opened(directory: Path, branch: str | None = None, *, without: str | None = 
     store = Disk(directory)
     try:
         there = store.journal().branches()
-        is_missing = branch is not None and branch not in there and (there or branch != "main")
-        if is_missing and without is None:
-            names = ", ".join(sorted(there)) or "none"
-            raise StateError(f"There is no branch {branch!r} in {directory}; there are: {names}.")
+        if branch not in (None, "main") and without is None and not there:
+            raise StateError(f"There is no branch {branch!r} in {directory}; there is none yet.")
         if branch is None:
             names = [name for name in store.journal().branches() if name != without] or ["main"]
             branch = "main" if "main" in names else names[0]

@@ -16,7 +16,7 @@ Command = Callable[[CommandContext], CommandResult | None]
 
 
 def is_usual(name: str) -> bool:
-    """Return whether a command is there without any of the host's."""
+    """Return whether a terminal has a command of its own accord."""
     return name in {"python", "python3"} or not Terminal(MemoryFS()).run(f"command -v {name}").failed
 
 
