@@ -49,7 +49,7 @@ def signature_of(signature: TaskSignature) -> inspect.Signature:
     )
 
 
-def function_of(task: Callable[..., Any], signature: TaskSignature) -> Callable[..., Any]:
+def function_of(task: Any, signature: TaskSignature) -> Callable[..., Any]:
     """Return a function with the declaration of a task, which calls it."""
 
     def plain(*args: Any, **kwargs: Any) -> Any:
