@@ -28,7 +28,7 @@ class FullAtKernel:
     needs: Sequence[str] = ()
     can_restore = True
     stays = True
-    """Whether a registered class stays in the host, as an object does, or its definition is given to workers."""
+    """Whether a registered class stays in the host. Otherwise its definition is given to workers."""
 
     def setup(self, needs: Sequence[str]) -> None:
         """Take the names of the libraries that the snippet needs."""

@@ -168,6 +168,7 @@ def test_hostile_files_harm_nobody(tmp_path):
     assert kept.keys() == {
         "old.txt",
         "set",
+        "huge",
         "closed",
         "line\nend",
         "\x1b]0;title\x07",

@@ -224,10 +224,11 @@ class FullSession:
 
         def work(result: Result) -> None:
             codes = self.programs.compiled(source, filename, echo=echo, awaits=awaits)
+            value = None
             try:
                 value = asyncio.run(self._finish(codes)) if awaits else self._go(codes)
             except SystemExit as ending:
-                value = require_good_end(ending)
+                require_good_end(ending)
             if echo and value is not None:
                 result.value = value
                 result.echo = echo_text(value, self._limits.output_chars)
