@@ -39,6 +39,8 @@ PUBLIC_NAMES = [
     "Run",
     "RunInfo",
     "SandboxError",
+    "Solution",
+    "SolvedBy",
     "StateConflict",
     "StateCorrupt",
     "StateFull",

@@ -248,6 +248,8 @@ class Talk:
     failed: int = 0
     """Turns of this model that failed."""
     tried: list[Tried] = field(default_factory=list)
+    kept_failure: str | None = None
+    """Why the kept code did not solve the task; None where it was not tried, or did."""
 
 
 def solve(
@@ -278,7 +280,7 @@ def solve(
         TaskTimeout: the turns are used up, or (BudgetExceeded) the budget is.
         LLMFail: the model could not be asked.
     """
-    ending = (yield from _try_kept_code(plan)) if plan.kept_code is not None and turn == 0 else None
+    ending = (yield from _try_kept_code(plan, talk)) if plan.kept_code is not None and turn == 0 else None
     last = ""
     end = turn + plan.max_iterations if last_turn is None else last_turn
     while ending is None:
@@ -332,7 +334,7 @@ def _turns(count: int) -> str:
     return f"{count} turn{'' if count == 1 else 's'}"
 
 
-def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
+def _try_kept_code(plan: Plan, talk: Talk) -> Loop[Ending | None]:
     kept = PythonAction(code=plan.kept_code or "")
     observation: Observation = yield Execute(kept, 0, Progress(turn=0, reply=Reply(actions=(kept,))))
     if observation.files:
@@ -341,6 +343,7 @@ def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
         note = "Solved by the code kept from an earlier call; no model was asked."
         yield plan.event(SystemNoteEvent, 0, message=note)
         return observation.ending
+    talk.kept_failure = observation.text or "it ended the task without a value"
     note = (
         f"The code kept from an earlier call did not solve this one; the model is asked.\n{observation.text}"
     )

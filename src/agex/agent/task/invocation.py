@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from agex import values
+from agex._interpreter.threads import off_loop
 from agex.agent.call.budget import Ledger
 from agex.agent.call.call import Call, current_call, payer
 from agex.agent.call.events import (
@@ -36,6 +38,7 @@ from agex.agent.loop.telemetry import task_span
 from agex.agent.prompt.completion import CompletionConversation
 from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
+from agex.agent.task.kept_solutions import Ended, Keeping, KeptSolution, SolvedWith
 from agex.agent.task.means import acts, means_of, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
@@ -79,8 +82,8 @@ class Invocation:
         definition: the task.
         args, kwargs: the arguments.
         options: what the caller added.
-        kept_code: code that solved it before.
-        solved: told the code that solved it.
+        keeping: returns the kept code that it begins with.
+        count: told by what it was solved.
         loop: the event loop of an async task.
         saved: the run that goes on, as the state has it.
         answer: to what it waits for.
@@ -101,8 +104,8 @@ class Invocation:
         kwargs: Mapping[str, Any],
         options: CallOptions,
         *,
-        kept_code: str | None = None,
-        solved: Callable[[str], None] | None = None,
+        keeping: Keeping | None = None,
+        count: Callable[[SolvedWith], None] = lambda how: None,
         loop: asyncio.AbstractEventLoop | None = None,
         saved: Saved | None = None,
         answer: Answer | None = None,
@@ -115,11 +118,12 @@ class Invocation:
         self._saved = saved
         self._answer = answer
         self._wait = wait
+        self._count = count
+        self._talk: Talk | None = None
         self.models: tuple[Model, ...] = agent.resolved_models()
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
-        self._solved = solved
         self._value: Any = None
         parent = current_call()
         self.ledger = Ledger(options.budget or agent.budget, parent=payer())
@@ -145,11 +149,9 @@ class Invocation:
             llm_timeout=agent.llm_timeout,
             max_actions=agent.max_actions,
             output_chars=agent.max_output_chars,
-            kept_code=kept_code,
             actions=max((_offered(each, files) for each in self.models), key=len),
+            run_id=uuid4().hex if saved is None else saved.record.run_id,
         )
-        if saved is not None:
-            self.plan = replace(self.plan, run_id=saved.record.run_id)
         self.record: Run[Any] = record or Run(
             run_id=self.plan.run_id,
             agent=self.plan.agent,
@@ -182,7 +184,9 @@ class Invocation:
             policy=agent.sandbox(signature).policy if agent.python == "guarded" else None,
         )
         self._journal: RunJournal | None = None
+        self._solution: KeptSolution | None = None
         try:
+            self._find_solution(keeping)
             self._journal = self.call.journal = self._new_journal()
             self._require_answer()
             session.open()
@@ -194,6 +198,13 @@ class Invocation:
             self.ledger.restore(saved.record.used.usage(), saved.record.seconds)
         if record is not None:
             record.reopen(self.call)
+
+    def _find_solution(self, keeping: Keeping | None) -> None:
+        """Let code that solved the task before be tried first."""
+        if keeping is not None:
+            log = None if self.call.view is None else self.call.view.log
+            self._solution = keeping(self.state, log, self.values)
+            self.plan = replace(self.plan, kept_code=self._solution.code)
 
     def _begin_view(self) -> None:
         """Begin a view of the state, and give the session its variables and the inputs."""
@@ -272,15 +283,16 @@ class Invocation:
     def _carry_out(self, steps: Loop[Any]) -> None:
         with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
             self._value = drive(steps, self.plan, self.call, self.models, self.execution)
-            self._finish()
-            self.call.settle(f"{self.plan.task}: done", last=True)
+            self._settle("done")
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
         span = task_span(self.plan, self.call)
         with self._recorded(), self._driven(), self.call.entered(), span, self._settled_on_error():
             self._value = await adrive(steps, self.plan, self.call, self.models, self.execution)
-            self._finish()
-            await self.call.asettle(f"{self.plan.task}: done", last=True)
+            if self.call.view is None:
+                self._settle("done")
+            else:
+                await off_loop(lambda: self._settle("done"))
 
     @contextmanager
     def _recorded(self) -> Iterator[None]:
@@ -300,8 +312,7 @@ class Invocation:
                     ended.__cause__ = self.call.fault
             raise
         self._close(value=self._value if self.call.parent else handed_over(self._value, self._origin))
-        if self._solved is not None and self.execution.solution is not None:
-            self._solved(self.execution.solution)
+        self._count("model" if self.record.turns else "kept")
 
     def _origin(self) -> Origin:
         return Origin(registrations=self.registrations, named=named_by(self.definition.terms.signature))
@@ -316,6 +327,23 @@ class Invocation:
         elif isinstance(error, TaskSuspended) and self._journal is not None and self._wait is not None:
             resume = self._wait(self.record, self._journal.record.waits)
         self.record.close(value=value, code=self.execution.solution, error=error, resume=resume)
+
+    def _settle(self, how: str, error: BaseException | None = None) -> None:
+        """Commit the end of the call, with what it leaves of kept code."""
+        self._finish(error)
+        with self._left_solution() if self._solution is not None else nullcontext():
+            self.call.settle(f"{self.plan.task}: {how}", last=True)
+
+    def _left_solution(self) -> AbstractContextManager[None]:
+        assert self._solution is not None
+        ended = Ended(
+            source=self.execution.solution,
+            failure=None if self._talk is None else self._talk.kept_failure,
+            run_id=self.plan.run_id,
+            events=tuple(self.call.events),
+            value=self._value,
+        )
+        return self._solution.left(ended)
 
     def _finish(self, error: BaseException | None = None) -> None:
         """Let the next commit hold how the run ended."""
@@ -359,8 +387,10 @@ class Invocation:
         if self._journal is not None:
             self._journal.take(Answer(text=answer), last_turn=turn + self.plan.max_iterations)
         yield self.plan.event(SystemNoteEvent, turn, message=f"{ANSWERED}{answer}")
-        self._talk.conversation.answered(answer)
-        return (yield from solve(self.plan, self._talk, self.ledger, turn=turn))
+        talk = self._talk
+        assert talk is not None
+        talk.conversation.answered(answer)
+        return (yield from solve(self.plan, talk, self.ledger, turn=turn))
 
     @contextmanager
     def _settled_on_error(self) -> Iterator[None]:
@@ -375,8 +405,7 @@ class Invocation:
             raise  # the action is run again, from its beginning
         except BaseException as error:
             try:
-                self._finish(error)
-                self.call.settle(f"{self.plan.task}: {type(error).__name__}", last=True)
+                self._settle(type(error).__name__, error)
             except StateError as unkept:
                 error.add_note(f"Its end could not be committed: {unkept}")
             raise
@@ -398,6 +427,8 @@ class Invocation:
         return (yield from self._first_turns())
 
     def _first_turns(self) -> Loop[Any]:
+        if self._solution is not None and self._solution.note:
+            yield self.plan.event(SystemNoteEvent, 0, message=self._solution.note)
         shown = (yield from self._set_up(self.definition.setup)) if self.definition.setup else ""
         self._talk = self._kept(Talk(self._conversation(shown), self._successor), shown)
         return (yield from solve(self.plan, self._talk, self.ledger))

@@ -11,16 +11,19 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from contextlib import nullcontext, suppress
 from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
 from agex.agent.call.budget import Budget
 from agex.agent.call.call import OnApproval, OnEvent, OnToken, current_call, host_time
 from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Definition, Terms
+from agex.agent.durable.solution_entries import Solution
 from agex.agent.task.invocation import Invocation
+from agex.agent.task.kept_solutions import Keeping, SolutionStore, SolvedBy, SolvedWith
 from agex.agent.task.pickling import Declaration, rebuilt
 from agex.agent.task.resumption import Resumption, waiting_for
 from agex.agent.task.run import Run
+from agex.agent.task.solution_terms import terms_of
 from agex.contract import TaskSignature
 from agex.display import Shown
 from agex.errors import DefinitionError
@@ -28,17 +31,12 @@ from agex.state import State
 
 if TYPE_CHECKING:
     from agex.agent.base import AgentBase
-    from agex.agent.registration import Registration
     from agex.display import Page
 
 __all__ = ["AnyTask", "AsyncTask", "Task"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-_Terms: TypeAlias = "tuple[tuple[Registration, ...], str | None]"
-"""The means that may change under a task: the agent's registrations and its primer."""
 
 
 class AnyTask(Shown, Generic[P, R]):
@@ -58,8 +56,7 @@ class AnyTask(Shown, Generic[P, R]):
         self.__doc__ = function.__doc__
         self.__signature__ = inspect.signature(function)
         self._options = CallOptions()
-        self._kept: tuple[_Terms, str] | None = None
-        self._lock = threading.Lock()
+        self._solutions = SolutionStore(self.__name__)
 
     def using(
         self,
@@ -144,8 +141,6 @@ class AnyTask(Shown, Generic[P, R]):
         options: CallOptions,
         loop: asyncio.AbstractEventLoop | None,
     ) -> Invocation:
-        reuse = self.definition.reuse
-        terms = (self.agent.registrations, self.agent.primer)
         with host_time(current_call()):
             return Invocation(
                 self.agent,
@@ -153,8 +148,8 @@ class AnyTask(Shown, Generic[P, R]):
                 args,
                 kwargs,
                 options,
-                kept_code=self._kept_code(terms) if reuse else None,
-                solved=partial(self._keep, terms) if reuse else None,
+                keeping=self.keeping,
+                count=self.count,
                 loop=loop,
                 wait=waiting_for(self, options, {}),
             )
@@ -165,16 +160,41 @@ class AnyTask(Shown, Generic[P, R]):
         where = self.state if state is UNSET else state
         return Resumption(self, self._options, where, run_id, inputs or {})
 
-    def _kept_code(self, terms: _Terms) -> str | None:
-        """Return the code that solved this task, if the agent has the same instructions and means as then."""
-        with self._lock:
-            if self._kept is None or self._kept[0][0] is not terms[0] or self._kept[0][1] != terms[1]:
-                return None
-            return self._kept[1]
+    # -- code that solved it -----------------------------------------------------------------
 
-    def _keep(self, terms: _Terms, solution: str) -> None:
-        with self._lock:
-            self._kept = (terms, solution)
+    @property
+    def keeping(self) -> Keeping | None:
+        """Return the way for a call to find and keep code; None without ``reuse=True``."""
+        if not self.definition.reuse:
+            return None
+        return partial(self._solutions.begin, terms_of(self.agent, self.definition))
+
+    def count(self, how: SolvedWith) -> None:
+        """Take note that a call was solved, for :attr:`solved_by`."""
+        self._solutions.count(how)
+
+    @property
+    def solution(self) -> Solution | None:
+        """The code that the next call tries first, see ``reuse=True``; None where there is none.
+
+        It is that of the state which ``using(state=...)`` has set, else of the state of the last call,
+        else of the agent's; in memory, where that is no ``Versioned``.
+
+        Raises:
+            StateCorrupt: the entry in the state is damaged.
+        """
+        found = self._solutions.current(self._state_of_solution(), terms_of(self.agent, self.definition))
+        return None if found is None else found.solution()
+
+    @property
+    def solved_by(self) -> SolvedBy:
+        """How many calls of this process were solved by ``solution=``, by kept code and by a model."""
+        return self._solutions.counts
+
+    def _state_of_solution(self) -> State | None:
+        if self._options.state is not UNSET:
+            return self._options.state
+        return self._solutions.last_state or self.agent.state
 
 
 class Task(AnyTask[P, R]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from agex import values
@@ -190,6 +191,9 @@ class LineLog:
     def abandon(self) -> None:
         with self._view.tasks.lock:
             self._view.tasks.abandon(self._view)
+
+    def held(self) -> AbstractContextManager[Any]:
+        return self._view.tasks.lock
 
 
 class Tasks:
