@@ -117,6 +117,8 @@ class Agent(AgentBase):
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
+        solution: str | None = None,
+        fallback: bool = True,
     ) -> TaskDecorator: ...
 
     @overload
@@ -129,6 +131,8 @@ class Agent(AgentBase):
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
+        solution: str | None = None,
+        fallback: bool = True,
     ) -> TaskDecorator: ...
 
     def task(self, first: Any = None, /, **settings: Any) -> Any:
@@ -142,7 +146,9 @@ class Agent(AgentBase):
                 first turn in the same place as the agent's; ``checks``, functions
                 ``f(value, inputs)`` that return None or True, or raise or return what is wrong;
                 ``examples``, calls that must hold, as ``((args, kwargs), expected)``;
-                ``reuse=True`` keeps the code of a solved task and tries it first next time.
+                ``reuse=True`` keeps the code of a solved task and tries it first next time;
+                ``solution="package.module:function"`` is tried before that, in the host, and
+                ``fallback=False`` asks no model where it does not solve a call.
 
         Raises:
             DefinitionError: the function cannot be a task.

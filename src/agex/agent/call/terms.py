@@ -36,6 +36,10 @@ class Definition:
     """Code run before the first turn, in the same place."""
     reuse: bool = False
     """Keep the code that solved the task and try it first next time."""
+    solution: str | None = None
+    """A function of the host that is tried first, as ``package.module:function``."""
+    fallback: bool = True
+    """Whether the model is asked where that does not solve a call."""
 
 
 class Inputs(SimpleNamespace):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from agex.agent.call.terms import Check, Definition, Terms, example_inputs
 from agex.agent.registration import is_async
+from agex.agent.task.host_solutions import require_address
 from agex.agent.task.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
 from agex.errors import DefinitionError
@@ -35,6 +36,8 @@ class TaskDecorator:
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
+        solution: str | None = None,
+        fallback: bool = True,
     ) -> None:
         self._agent = agent
         self._primer = primer
@@ -42,6 +45,9 @@ class TaskDecorator:
         self._checks = tuple(checks)
         self._examples = tuple(examples)
         self._reuse = reuse
+        require_address(solution, fallback=fallback)
+        self._solution = solution
+        self._fallback = fallback
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -71,7 +77,14 @@ class TaskDecorator:
             checks=self._checks,
             examples=examples,
         )
-        definition = Definition(terms=terms, primer=self._primer, setup=self._setup, reuse=self._reuse)
+        definition = Definition(
+            terms=terms,
+            primer=self._primer,
+            setup=self._setup,
+            reuse=self._reuse,
+            solution=self._solution,
+            fallback=self._fallback,
+        )
         kind = AsyncTask if signature.is_async else Task
         task: AnyTask[Any, Any] = kind(self._agent, plain, definition)
         return task

@@ -18,6 +18,7 @@ from agex.agent.call.call import OnApproval, OnEvent, OnToken, current_call, hos
 from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Definition, Terms
 from agex.agent.durable.solution_entries import Solution
+from agex.agent.task.host_solutions import HostSolution
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.kept_solutions import Keeping, SolutionStore, SolvedBy, SolvedWith
 from agex.agent.task.pickling import Declaration, rebuilt
@@ -57,6 +58,11 @@ class AnyTask(Shown, Generic[P, R]):
         self.__signature__ = inspect.signature(function)
         self._options = CallOptions()
         self._solutions = SolutionStore(self.__name__)
+        self.host_solution: HostSolution | None = None
+        if definition.solution is not None:
+            self.host_solution = HostSolution(
+                definition.solution, fallback=definition.fallback, terms=definition.terms
+            )
 
     def using(
         self,
@@ -98,6 +104,8 @@ class AnyTask(Shown, Generic[P, R]):
             "primer": self.definition.primer,
             "setup": self.definition.setup,
             "reuse": self.definition.reuse,
+            "solution": self.definition.solution,
+            "fallback": self.definition.fallback,
             "checks": terms.checks,
             "examples": terms.examples,
         }
@@ -149,6 +157,7 @@ class AnyTask(Shown, Generic[P, R]):
                 kwargs,
                 options,
                 keeping=self.keeping,
+                host_solution=self.host_solution,
                 count=self.count,
                 loop=loop,
                 wait=waiting_for(self, options, {}),
