@@ -104,7 +104,8 @@ class HostSolution:
             raise DefinitionError(
                 f"solution={self.address!r} is async, and the task is not: write def instead of async def."
             )
-        return found
+        function: Callable[..., Any] = found
+        return function
 
     def attempt(self, inputs: Mapping[str, Any]) -> Attempt:
         """Call it; return the value as the ending of the task, or why there is none."""

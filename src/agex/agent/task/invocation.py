@@ -355,6 +355,7 @@ class Invocation:
             run_id=self.plan.run_id,
             events=tuple(self.call.events),
             value=self._value,
+            is_built=self.execution.is_built,
         )
         return self._solution.left(ended)
 

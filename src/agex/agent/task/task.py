@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
@@ -194,6 +196,30 @@ class AnyTask(Shown, Generic[P, R]):
         """
         found = self._solutions.current(self._state_of_solution(), terms_of(self.agent, self.definition))
         return None if found is None else found.solution()
+
+    def freeze(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write :attr:`solution` as a Python module for a person to read, and its tests beside it.
+
+        The module has the function with the task's types and docstring, what it needs, and where it comes
+        from; ``test_NAME.py`` has the task's examples and checks, and calls that the code solved. Nothing of
+        it is run.
+
+        Args:
+            path: of the module, or a folder for ``TASK.py``.
+            overwrite: whether files that are there may be replaced.
+
+        Returns:
+            The path of the module.
+
+        Raises:
+            DefinitionError: there is no solution, it needs something that a module on its own has not, or
+                a file is there already.
+            StateCorrupt: the entry in the state is damaged.
+        """
+        from agex.agent.task.freezing import freeze  # which few programs do
+
+        state = self._state_of_solution()
+        return freeze(self, self._solutions.stored(state), state, path, overwrite=overwrite)
 
     @property
     def solved_by(self) -> SolvedBy:
