@@ -34,7 +34,7 @@ def solved(name: str, state: Versioned | None = None):
 def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the five tasks frozen."""
     folder = tmp_path_factory.mktemp("frozen")
-    for name in frozen_tasks.CODES:
+    for name in frozen_tasks.CODES:  # that of an async task is in asyncio.run()
         path = solved(name).freeze(folder / f"{name}_solution.py")
         assert path == folder / f"{name}_solution.py"
     return folder
@@ -42,7 +42,7 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(*command: str, cwd: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", *command],
+        command,
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -53,16 +53,16 @@ def run(*command: str, cwd: Path) -> None:
 
 
 def test_the_written_tests_pass(frozen):
-    run("pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", cwd=frozen)
+    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", cwd=frozen)
 
 
 def test_the_written_files_pass_ruff_and_mypy(frozen):
-    run("ruff", "check", "--isolated", "--no-cache", ".", cwd=frozen)
-    run("ruff", "format", "--isolated", "--no-cache", "--check", ".", cwd=frozen)
+    run(sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", ".", cwd=frozen)
+    run(sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", "--check", ".", cwd=frozen)
     names = [path.name for path in frozen.glob("*.py")]
     # What they import is looked at elsewhere: of agex it would take a minute.
     config = ("--config-file=", "--follow-imports=skip", "--ignore-missing-imports", "--cache-dir=/dev/null")
-    run("mypy", *config, *names, cwd=frozen)
+    run(sys.executable, "-m", "mypy", *config, *names, cwd=frozen)
 
 
 def test_the_module_says_where_it_comes_from_and_keeps_what_is_needed(frozen):

@@ -12,8 +12,6 @@ from agex.agent.task.value_source import Imports, NotSource, importable, source_
 
 __all__ = ["annotation_source", "public_place"]
 
-_EMPTY_ARGS = ((),)
-
 
 def annotation_source(annotation: Any, imports: Imports) -> str:
     """Return an annotation as source.
@@ -59,14 +57,14 @@ def _argument(each: Any, imports: Imports) -> str:
 def _plain(thing: Any, imports: Imports) -> str:
     if thing is Any:
         return imports.name("typing", "Any")
+    name = str(getattr(thing, "__name__", thing))
     if isinstance(thing, type) and thing.__module__ == "builtins":
-        return thing.__name__
-    if isinstance(thing, type) and getattr(collections.abc, thing.__name__, None) is thing:
-        return imports.name("collections.abc", thing.__name__)
+        return name
+    if isinstance(thing, type) and getattr(collections.abc, name, None) is thing:
+        return imports.name("collections.abc", name)
     place = public_place(thing)
     if place is None:
-        named = getattr(thing, "__name__", None) or repr(thing)
-        raise NotSource(f"{named} cannot be imported: define it at the top level of a module")
+        raise NotSource(f"{name} cannot be imported: define it at the top level of a module")
     return imports.name(*place)
 
 
