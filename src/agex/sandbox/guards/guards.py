@@ -36,7 +36,6 @@ from agex.sandbox.guards.verdict_cache import Verdicts
 from agex.sandbox.guards.workspace_modules import Compile, Imports
 from agex.sandbox.language import match_patterns
 from agex.sandbox.language.annotations import noted
-from agex.sandbox.libraries.sqlite import attributes as sqlite_attributes
 from agex.sandbox.policy import browser, library_classes
 from agex.sandbox.policy.library_members import member_door
 from agex.sandbox.policy.module_grant import is_for_guests
@@ -276,8 +275,8 @@ class Guards(BuiltinGuards):
             raise unwritable(receiver, name, self.policy.instead(type(receiver), name))
         if issubclass(type(receiver), type):
             self.alter(receiver, name)
-        elif name in sqlite_attributes.NAMES:
-            return sqlite_attributes.setting(receiver)
+        elif library_classes.decides_stores(name):
+            return library_classes.stored_on(receiver, name)
         else:
             self._verdicts.let_store(receiver, name)
         return receiver
