@@ -57,6 +57,9 @@ class Session(Runner):
 
             self._guards.use_files(files, outside, self._compile_file)
 
+    def begin(self) -> None:
+        """Do nothing: it is open."""
+
     def open(self) -> None:
         """Do nothing: it is open."""
 

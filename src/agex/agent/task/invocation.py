@@ -205,7 +205,7 @@ class Invocation:
             self._find_solution(keeping)
             self._journal = self.call.journal = self._new_journal()
             self._require_answer()
-            session.open()
+            session.begin()
         except BaseException:
             self.call.leave()
             raise

@@ -56,6 +56,9 @@ class ProcessExecutor:
             tree = getattr(files, "files", None) if python == "full" else None
             return self._launch(saved, limits, about, has_files=files is not None, python=python, tree=tree)
 
+        def prepare(about: Mapping[str, Any]) -> bool:
+            return self._launcher.prepare(replace(self._order(saved, limits, about), python=python))
+
         environment = TaskEnvironment(
             level=self.level,
             policy=policy,
@@ -63,6 +66,7 @@ class ProcessExecutor:
             classes=saved.classes,
             granted=saved.granted,
             start=start,
+            prepare=prepare,
             files=files,
             python=python,
             walls=tuple(f"{wall.name} ({wall.detail})" for wall in self.walls()),

@@ -51,6 +51,8 @@ class TaskEnvironment:
     """Functions and objects that stay in the host, by name."""
     start: Callable[[Mapping[str, Any]], WorkerHandle]
     """Starts a worker, with the descriptions of the granted objects."""
+    prepare: Callable[[Mapping[str, Any]], bool] | None = None
+    """Begins to load what workers need, and returns whether it is loaded; None where nothing is."""
     walls: tuple[str, ...] = ()
     files: Files | None = None
     """The workspace of guest code."""

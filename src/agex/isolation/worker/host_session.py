@@ -141,6 +141,24 @@ class RemoteSession:
         found = self._connection.chore({"k": "declare", "id": number}).header.get("d")
         return None if found is None else self._connection.checked(lambda: read(found, self._monitor))
 
+    def begin(self) -> None:
+        """Open the session; where modules are yet to be loaded for its worker, do not wait for them.
+
+        They are loaded while the caller asks a model, and the next run waits for the rest.
+
+        Raises:
+            IsolationUnavailable: there is no such worker here.
+            CannotCross: a variable can neither be copied nor used from there.
+        """
+        connection, prepare = self._connection, self._environment.prepare
+        with connection.turn, self._monitor.paused():
+            if connection.worker is None and prepare is not None and not self._closed:
+                about = self._codec.exports.descriptions()
+                if not audit_hook.call_as_host(prepare, about):
+                    self._variables.require_crossing()
+                    return
+        self.open()
+
     def open(self) -> None:
         """Start the worker if there is none, and send it the variables that it lacks.
 

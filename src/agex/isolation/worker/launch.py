@@ -270,12 +270,28 @@ class Launcher:
             theirs.close()
         return WorkerProcess(Channel(SocketStream(ours)), descriptors[0], zygote, answer["pid"])
 
+    def prepare(self, order: Order) -> bool:
+        """Load in another thread what workers of an order need; return whether it is loaded already.
+
+        An error is not told here: the launch that follows meets the same, and raises it.
+        """
+        _, _, key = _keys(order)
+        if self._lock.acquire(blocking=False):
+            try:
+                if key in self._of_policies:
+                    return True
+            finally:
+                self._lock.release()
+        threading.Thread(target=self._load, args=[order], name="agex-prepare", daemon=True).start()
+        return False
+
+    def _load(self, order: Order) -> None:
+        with contextlib.suppress(IsolationUnavailable, OSError, EOFError):
+            self._zygote(order)
+
     def _zygote(self, order: Order) -> _Zygote:
         """Return the zygote of a policy, forked when it is first needed."""
-        load = {"do": "load", "modules": [*order.modules], "path": import_path()}
-        modules = json.dumps(load)
-        about = json.dumps([order.about, order.python])
-        key = hashlib.blake2b(order.policy + modules.encode() + about.encode()).hexdigest()
+        load, modules, key = _keys(order)
         with self._lock:
             root = self._started()
             if key not in self._of_policies:
@@ -344,6 +360,14 @@ class Launcher:
                 zygote.close()
         self._process = None
         self._reset()
+
+
+def _keys(order: Order) -> tuple[dict[str, Any], str, str]:
+    """Return the order that loads the modules of workers, and the keys of these and of their policy."""
+    load = {"do": "load", "modules": [*order.modules], "path": import_path()}
+    modules = json.dumps(load)
+    about = json.dumps([order.about, order.python])
+    return load, modules, hashlib.blake2b(order.policy + modules.encode() + about.encode()).hexdigest()
 
 
 def _text(order: Order) -> dict[str, Any]:

@@ -85,6 +85,16 @@ class SessionVariables:
         """Note that a new worker has none of the names."""
         self._fresh = {*self._names, *self.bound, *self._modules}
 
+    def require_crossing(self) -> None:
+        """Require that the names can be sent, before there is a worker.
+
+        Raises:
+            CannotCross: a variable can neither be copied nor used from there.
+        """
+        codec = self._codec
+        _, plain = session_header({**self._names, **self.bound}, self.bound)
+        session_groups(plain, codec.level, allow=codec.allow, guest=codec.exports)
+
     def put(self) -> None:
         """Send the worker the names that it does not have yet.
 
