@@ -45,7 +45,8 @@ R = TypeVar("R")
 
 
 if TYPE_CHECKING:
-    _Base = object
+
+    class _Base: ...
 else:
     _Base = functools.partial
 
@@ -115,7 +116,8 @@ class AnyTask(Shown, _Base, Generic[P, R]):
             "choose": choose,
         }
         given, _ = self._options.taken_from({k: v for k, v in options.items() if v is not UNSET})
-        other = self._empty(self.definition.terms.signature.function)
+        function: Any = self.definition.terms.signature.function
+        other = self._empty(function)
         vars(other).update(vars(self))
         other._options = given
         return other
@@ -124,20 +126,29 @@ class AnyTask(Shown, _Base, Generic[P, R]):
         """Return a plain function that calls this task, for a library that takes nothing else."""
         return function_of(self, self.definition.terms.signature)
 
-    __annotations__ = Resolved(lambda task: annotations_of(task.definition.terms.signature))
+    # pyright takes it for the class's own annotations.
+    __annotations__ = Resolved(  # pyright: ignore[reportAssignmentType]
+        lambda task: annotations_of(task.definition.terms.signature)
+    )
     __signature__ = Resolved(lambda task: signature_of(task.definition.terms.signature))
 
     @property
     def __globals__(self) -> dict[str, Any]:
-        return self.definition.terms.signature.function.__globals__
+        function: Any = self.definition.terms.signature.function
+        found: Any = function.__globals__
+        return found  # type: ignore[no-any-return]
 
     @property
     def __defaults__(self) -> tuple[Any, ...] | None:
-        return self.definition.terms.signature.function.__defaults__
+        function: Any = self.definition.terms.signature.function
+        found: Any = function.__defaults__
+        return found  # type: ignore[no-any-return]
 
     @property
     def __kwdefaults__(self) -> dict[str, Any] | None:
-        return self.definition.terms.signature.function.__kwdefaults__
+        function: Any = self.definition.terms.signature.function
+        found: Any = function.__kwdefaults__
+        return found  # type: ignore[no-any-return]
 
     @property
     def state(self) -> State | None:
