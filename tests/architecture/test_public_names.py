@@ -54,6 +54,7 @@ PUBLIC_NAMES = [
     "TaskStartEvent",
     "TaskSuspended",
     "TaskTimeout",
+    "TieError",
     "Token",
     "ToolError",
     "UnpicklableVariableError",

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from agex.agent.base import VIRTUAL_FS, AgentBase, Isolation, Python
 from agex.agent.call.budget import Budget
-from agex.agent.call.terms import Check
+from agex.agent.call.terms import Check, Choose
 from agex.agent.registration import Access, Registration
 from agex.agent.task.decorator import TaskDecorator, locals_of_caller
 from agex.agent.task.task import AnyTask, AsyncTask, Task
@@ -119,6 +119,8 @@ class Agent(AgentBase):
         reuse: bool = False,
         solution: str | None = None,
         fallback: bool = True,
+        samples: int = 1,
+        choose: Choose = "first",
     ) -> TaskDecorator: ...
 
     @overload
@@ -133,6 +135,8 @@ class Agent(AgentBase):
         reuse: bool = False,
         solution: str | None = None,
         fallback: bool = True,
+        samples: int = 1,
+        choose: Choose = "first",
     ) -> TaskDecorator: ...
 
     def task(self, first: Any = None, /, **settings: Any) -> Any:
@@ -148,7 +152,10 @@ class Agent(AgentBase):
                 ``examples``, calls that must hold, as ``((args, kwargs), expected)``;
                 ``reuse=True`` keeps the code of a solved task and tries it first next time;
                 ``solution="package.module:function"`` is tried before that, in the host, and
-                ``fallback=False`` asks no model where it does not solve a call.
+                ``fallback=False`` asks no model where it does not solve a call;
+                ``samples=n`` runs it n times side by side, in forks of the state and with one budget, and
+                ``choose`` says which value is taken: that of the ``"first"`` to succeed, the one that most
+                ``"agree"`` on, or the one that a function of the list of values returns.
 
         Raises:
             DefinitionError: the function cannot be a task.

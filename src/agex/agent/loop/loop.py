@@ -231,10 +231,16 @@ class Plan:
     kept_code: str | None = None
     """Code that solved this task before: tried first, before any model is asked."""
     run_id: str = field(default_factory=lambda: uuid4().hex)
+    sample: int | None = None
+    """Which of several runs of one call it is, from 1, or belongs to."""
 
     def event(self, kind: type[E], turn: int, **fields: Any) -> Emit:
         """Return the effect that records an event of this task."""
-        return Emit(kind(agent=self.agent, task=self.task, run_id=self.run_id, turn=turn, **fields))
+        return Emit(
+            kind(
+                agent=self.agent, task=self.task, run_id=self.run_id, sample=self.sample, turn=turn, **fields
+            )
+        )
 
 
 @dataclass
@@ -354,14 +360,14 @@ def _try_kept_code(plan: Plan, talk: Talk) -> Loop[Ending | None]:
 def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int, model: int) -> Loop[Reply]:
     retries = 0
     while True:
-        yield from _within_budget(plan, turn, ledger.admit)
+        yield from _within_budget(plan, turn, ledger.reserve)
         started = ledger.seconds
         try:
             # A little more than is left, so that the budget is used up when the wait is over.
             limit = min(plan.llm_timeout, ledger.seconds_left + 0.01)
             reply = _readable((yield Ask(request, turn, limit, model)))
         except ModelError as error:
-            yield from _within_budget(plan, turn, ledger.charge, Usage(requests=1))
+            yield from _within_budget(plan, turn, ledger.settle, Usage(requests=1))
             if ledger.seconds_left <= 0:
                 yield from _within_budget(plan, turn, ledger.admit)
             again = error.retryable and retries < plan.llm_retries and not _asks_too_much(plan, error)
@@ -385,14 +391,14 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int, model: int) ->
                 model=plan.models[model],
                 seconds=ledger.seconds - started,
             )
-            yield from _within_budget(plan, turn, ledger.charge, reply.usage)
+            yield from _within_budget(plan, turn, ledger.settle, reply.usage)
             return reply
 
 
 def _sendable(plan: Plan, request: Request) -> Request:
     """Return the request as it can be sent; primers, inputs and answers may hold half a character."""
     messages = tuple(replace(one, content=encodable(one.content)) for one in request.messages)
-    return replace(request, messages=messages, max_actions=plan.max_actions)
+    return replace(request, messages=messages, max_actions=plan.max_actions, sample=plan.sample or 0)
 
 
 def _readable(reply: Reply) -> Reply:

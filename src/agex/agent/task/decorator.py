@@ -8,9 +8,9 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from agex.agent.call.terms import Check, Definition, Terms, example_inputs
+from agex.agent.call.terms import Check, Choose, Definition, Terms, example_inputs, require_samples
 from agex.agent.registration import is_async
-from agex.agent.task.host_solutions import require_address
+from agex.agent.task.host_solutions import require_address, require_no_solution
 from agex.agent.task.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
 from agex.errors import DefinitionError
@@ -38,7 +38,10 @@ class TaskDecorator:
         reuse: bool = False,
         solution: str | None = None,
         fallback: bool = True,
+        samples: int = 1,
+        choose: Choose = "first",
     ) -> None:
+        require_samples(samples, choose)
         self._agent = agent
         self._primer = primer
         self._setup = setup
@@ -46,8 +49,12 @@ class TaskDecorator:
         self._examples = tuple(examples)
         self._reuse = reuse
         require_address(solution, fallback=fallback)
+        if samples != 1:
+            require_no_solution(solution)
         self._solution = solution
         self._fallback = fallback
+        self._samples = samples
+        self._choose: Choose = choose
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -84,6 +91,8 @@ class TaskDecorator:
             reuse=self._reuse,
             solution=self._solution,
             fallback=self._fallback,
+            samples=self._samples,
+            choose=self._choose,
         )
         kind = AsyncTask if signature.is_async else Task
         task: AnyTask[Any, Any] = kind(self._agent, plain, definition)

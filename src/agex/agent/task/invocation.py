@@ -13,7 +13,7 @@ from uuid import uuid4
 from agex import values
 from agex._interpreter.threads import off_loop
 from agex.agent.call.budget import Ledger
-from agex.agent.call.call import Call, current_call, payer
+from agex.agent.call.call import Call, current_call, driven, payer
 from agex.agent.call.events import (
     ANSWERED,
     ErrorEvent,
@@ -91,6 +91,10 @@ class Invocation:
         answer: to what it waits for.
         record: the run's record, where the host holds it already.
         wait: makes of the run that stops what goes on with it.
+        sample: which of several runs of the current call it is, from 1; `run_id` is that of the call.
+        run_id: of the run; a new one by default.
+        inputs: its inputs by name, in the place of the arguments.
+        only_kept_code: whether no model is asked.
 
     Raises:
         InputError: an argument does not fit.
@@ -114,10 +118,15 @@ class Invocation:
         answer: Answer | None = None,
         record: Run[Any] | None = None,
         wait: Callable[[Run[Any], int], Resume] | None = None,
+        sample: int | None = None,
+        run_id: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        only_kept_code: bool = False,
     ) -> None:
         signature = definition.terms.signature
         options.require_usable(in_async_task=signature.is_async)
-        self.values = signature.bind(args, kwargs) if saved is None else dict(saved.inputs)
+        given = inputs if saved is None else saved.inputs
+        self.values = signature.bind(args, kwargs) if given is None else dict(given)
         self._saved = saved
         self._answer = answer
         self._wait = wait
@@ -139,6 +148,7 @@ class Invocation:
             on_token=options.on_token,
             on_approval=options.on_approval,
             loop=loop if signature.is_async else None,
+            sample=sample,
         )
         self.call.require_room()
         self._files = files = agent.task_files(self.state)
@@ -147,13 +157,14 @@ class Invocation:
             task=signature.name,
             models=tuple(each.full_name for each in self.models) or ("",),
             escalate_after=agent.escalate_after,
-            max_iterations=agent.max_iterations,
+            max_iterations=0 if only_kept_code else agent.max_iterations,
+            sample=self.call.sample,
             llm_retries=agent.llm_retries,
             llm_timeout=agent.llm_timeout,
             max_actions=agent.max_actions,
             output_chars=agent.max_output_chars,
             actions=max((_offered(each, files) for each in self.models), key=len, default=PYTHON_ONLY),
-            run_id=uuid4().hex if saved is None else saved.record.run_id,
+            run_id=(run_id or uuid4().hex) if saved is None else saved.record.run_id,
         )
         self.record: Run[Any] = record or Run(
             run_id=self.plan.run_id,
@@ -293,10 +304,15 @@ class Invocation:
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
         span = task_span(self.plan, self.call)
-        with self._recorded(), self._driven(), self.call.entered(), span, self._settled_on_error():
-            self._value = await adrive(
-                steps, self.plan, self.call, self.models, self._runner or self.execution
-            )
+        with (
+            self._recorded(),
+            driven(self.call, self.plan.task),
+            self.call.entered(),
+            span,
+            self._settled_on_error(),
+        ):
+            runner = self._runner or self.execution
+            self._value = await adrive(steps, self.plan, self.call, self.models, runner)
             if self.call.view is None:
                 self._settle("done")
             else:
@@ -314,12 +330,12 @@ class Invocation:
                 is_whole = isinstance(ended, TaskSuspended) and self._journal is not None
                 if ended.run is None or is_whole:
                     ended.run = self.record
-                if self.call.parent is not None and not isinstance(ended, CheckError):
+                if self.call.caller is not None and not isinstance(ended, CheckError):
                     _forget_behind(ended)  # an agent's code may catch it, by way of a host function
                 elif isinstance(ended, TaskError) and ended.__cause__ is None:
                     ended.__cause__ = self.call.fault
             raise
-        self._close(value=self._value if self.call.parent else handed_over(self._value, self._origin))
+        self._close(value=self._value if self.call.caller else handed_over(self._value, self._origin))
         self._count(self._solved_with())
 
     def _origin(self) -> Origin:
@@ -359,6 +375,15 @@ class Invocation:
         )
         return self._solution.left(ended)
 
+    def choose(self) -> None:
+        """Keep what this sample leaves of code that solved the task."""
+        if self._solution is not None:
+            self._solution.choose()
+
+    def give_up(self) -> None:
+        """Let go of what a run that asked its caller has kept, to go on with."""
+        self._session.close()
+
     def _finish(self, error: BaseException | None = None) -> None:
         """Let the next commit hold how the run ended."""
         if self._journal is None:
@@ -371,21 +396,6 @@ class Invocation:
             self._journal.finish("open")
         else:
             self._journal.finish("failed", message=f"{type(error).__name__}: {error}"[:MESSAGE_CHARS])
-
-    @contextmanager
-    def _driven(self) -> Iterator[None]:
-        """Let the call be withdrawn meanwhile; a withdrawal is a ``TaskCancelled``, not asyncio's own."""
-        task = asyncio.current_task()
-        self.call.driven_by(task)
-        try:
-            yield
-        except asyncio.CancelledError:
-            if not self.call.withdrawn or task is None:
-                raise
-            task.uncancel()
-            raise TaskCancelled(f"Task {self.plan.task!r} was cancelled by its caller.") from None
-        finally:
-            self.call.driven_by(None)
 
     def _go_on(self, answer: Decision) -> None:
         """Carry on with the answer to what the task asked."""

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Ended", "Keeping", "KeptSolution", "SolutionStore", "SolvedBy", "SolvedWith"]
 
-Keeping: TypeAlias = "Callable[[State | None, RunLog | None, Mapping[str, Any]], KeptSolution]"
-"""Returns the solution that a call begins with; given its state, the log of that, and the inputs."""
+Keeping: TypeAlias = "Callable[..., KeptSolution]"
+"""Returns the solution that a call begins with; given its state, the log of that, and the inputs, and
+``sample=`` for one of its samples. See `SolutionStore.begin`."""
 
 SolvedWith: TypeAlias = Literal["solution", "kept", "model"]
 FAILURE_CHARS = 1_000
@@ -68,15 +69,26 @@ class SolutionStore:
         self._lock = threading.Lock()
 
     def begin(
-        self, terms: Mapping[str, str], state: State | None, log: RunLog | None, inputs: Mapping[str, Any]
+        self,
+        terms: Mapping[str, str],
+        state: State | None,
+        log: RunLog | None,
+        inputs: Mapping[str, Any],
+        *,
+        sample: int | None = None,
     ) -> KeptSolution:
-        """Return the solution for a call that begins.
+        """Return the solution for a call that begins, or for one of the samples of a call.
 
         Raises:
             StateCorrupt: the state's entry is damaged.
         """
+        if sample is None:
+            self.begins(state)
+        return KeptSolution(self._memory if log is None else log, self.task, terms, inputs, sample)
+
+    def begins(self, state: State | None) -> None:
+        """Take note of the state of a call."""
         self._last = state
-        return KeptSolution(self._memory if log is None else log, self.task, terms, inputs)
 
     def current(self, state: State | None, terms: Mapping[str, str]) -> SolutionRecord | None:
         """Return the solution that the next call would use.
@@ -137,11 +149,21 @@ class KeptSolution:
         task: the task's name.
         terms: of this call.
         inputs: by name, as they are before any code runs.
+        sample: which sample of the call it is, if it has some: 0 tries the code that is kept, those from 1
+            write their own. What that leaves in memory is put when the sample is chosen; a state has a
+            fork for each.
     """
 
     def __init__(
-        self, entries: Entries | RunLog, task: str, terms: Mapping[str, str], inputs: Mapping[str, Any]
+        self,
+        entries: Entries | RunLog,
+        task: str,
+        terms: Mapping[str, str],
+        inputs: Mapping[str, Any],
+        sample: int | None = None,
     ) -> None:
+        self._sample = sample
+        self._ended: Ended | None = None
         self._entries = entries
         self._stored = Stored(entries, task)
         self._task = task
@@ -153,12 +175,12 @@ class KeptSolution:
     @property
     def code(self) -> str | None:
         """The code to try first."""
-        return None if self._found is None else self._found.source
+        return None if self._found is None or self._sample else self._found.source
 
     @property
     def note(self) -> str:
         """Why code that solved the task before is not used; empty where it is, or there is none."""
-        if self._found is not None:
+        if self._found is not None or self._sample is not None:
             return ""
         other = next(iter(self._stored.all()), None)
         if other is None:
@@ -171,9 +193,19 @@ class KeptSolution:
     @contextmanager
     def left(self, ended: Ended) -> Iterator[None]:
         """Put what the call leaves, and hold others off until it is committed."""
+        if self._sample and isinstance(self._entries, MemoryEntries):
+            self._ended = ended
+            yield
+            return
         with self._entries.held():
             self._put(ended)
             yield
+
+    def choose(self) -> None:
+        """Put what a sample left, for it is the chosen one."""
+        if self._ended is not None:
+            with self._entries.held():
+                self._put(self._ended)
 
     def _put(self, ended: Ended) -> None:
         record = self._stored.read(self._key)

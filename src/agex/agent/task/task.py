@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 from agex.agent.call.budget import Budget
 from agex.agent.call.call import OnApproval, OnEvent, OnToken, current_call, host_time
 from agex.agent.call.options import UNSET, CallOptions
-from agex.agent.call.terms import Definition, Terms
+from agex.agent.call.terms import Choose, Definition, Terms
 from agex.agent.durable.solution_entries import Solution
-from agex.agent.task.host_solutions import HostSolution
+from agex.agent.task.host_solutions import HostSolution, require_no_solution
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.kept_solutions import Keeping, SolutionStore, SolvedBy, SolvedWith
 from agex.agent.task.pickling import Declaration, rebuilt
 from agex.agent.task.resumption import Resumption, waiting_for
 from agex.agent.task.run import Run
+from agex.agent.task.sampling import Sampling
 from agex.agent.task.solution_terms import terms_of
 from agex.contract import TaskSignature
 from agex.display import Shown
@@ -46,8 +47,8 @@ class AnyTask(Shown, Generic[P, R]):
     """The base of sync and async tasks. Safe to call from many threads and coroutines at once.
 
     At the call, these keywords may be added to the function's own: ``state=`` (a ``Live``),
-    ``on_event=``, ``on_token=`` and ``budget=``. Type-checkers see the function's own
-    parameters only; :meth:`using` takes the same keywords in a way that they can check.
+    ``on_event=``, ``on_token=``, ``budget=``, ``on_approval=``, ``samples=`` and ``choose=``. Type-checkers
+    see the function's own parameters only; :meth:`using` takes the same keywords in a way they can check.
     """
 
     def __init__(self, agent: AgentBase, function: FunctionType, definition: Definition) -> None:
@@ -74,6 +75,8 @@ class AnyTask(Shown, Generic[P, R]):
         on_token: OnToken | None = UNSET,
         budget: Budget | None = UNSET,
         on_approval: OnApproval | None = UNSET,
+        samples: int = UNSET,
+        choose: Choose = UNSET,
     ) -> Self:
         """Return this task with call-time keywords set for all its calls; others stay as they are."""
         options = {
@@ -82,6 +85,8 @@ class AnyTask(Shown, Generic[P, R]):
             "on_token": on_token,
             "budget": budget,
             "on_approval": on_approval,
+            "samples": samples,
+            "choose": choose,
         }
         given, _ = self._options.taken_from({k: v for k, v in options.items() if v is not UNSET})
         other = object.__new__(type(self))
@@ -108,6 +113,8 @@ class AnyTask(Shown, Generic[P, R]):
             "reuse": self.definition.reuse,
             "solution": self.definition.solution,
             "fallback": self.definition.fallback,
+            "samples": self.definition.samples,
+            "choose": self.definition.choose,
             "checks": terms.checks,
             "examples": terms.examples,
         }
@@ -140,8 +147,8 @@ class AnyTask(Shown, Generic[P, R]):
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         loop: asyncio.AbstractEventLoop | None = None,
-    ) -> Invocation:
-        options, kwargs = self._options.taken_from(kwargs)
+    ) -> Invocation | Sampling:
+        options, kwargs = self._options.taken_from(kwargs, self.__signature__.parameters)
         return self._invoke(args, kwargs, options, loop)
 
     def _invoke(
@@ -150,8 +157,22 @@ class AnyTask(Shown, Generic[P, R]):
         kwargs: Mapping[str, Any],
         options: CallOptions,
         loop: asyncio.AbstractEventLoop | None,
-    ) -> Invocation:
+    ) -> Invocation | Sampling:
+        samples = self.definition.samples if options.samples is UNSET else options.samples
         with host_time(current_call()):
+            if samples != 1:
+                require_no_solution(self.definition.solution)
+                return Sampling(
+                    self.agent,
+                    self.definition,
+                    args,
+                    kwargs,
+                    options,
+                    keeping=self.keeping,
+                    has_kept_code=self._begins_with_solution(options),
+                    count=self.count,
+                    loop=loop,
+                )
             return Invocation(
                 self.agent,
                 self.definition,
@@ -179,6 +200,14 @@ class AnyTask(Shown, Generic[P, R]):
         if not self.definition.reuse:
             return None
         return partial(self._solutions.begin, terms_of(self.agent, self.definition))
+
+    def _begins_with_solution(self, options: CallOptions) -> bool:
+        """Return whether there is kept code for a call that has samples."""
+        if not self.definition.reuse:
+            return False
+        state = self.agent.state if options.state is UNSET else options.state
+        self._solutions.begins(state)
+        return self._solutions.current(state, terms_of(self.agent, self.definition)) is not None
 
     def count(self, how: SolvedWith) -> None:
         """Take note that a call was solved, for :attr:`solved_by`."""
@@ -467,7 +496,7 @@ _STARTED: set[asyncio.Task[None]] = set()
 """Event loops hold their tasks weakly."""
 
 
-async def _ended(invocation: Invocation) -> None:
+async def _ended(invocation: Invocation | Sampling) -> None:
     """Carry a started call out; what it raises is its run's to tell."""
     with suppress(Exception):
         await invocation.arun()

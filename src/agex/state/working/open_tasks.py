@@ -285,6 +285,10 @@ class Tasks:
     def _on(self, line: Line) -> list[LineView]:
         return [view for view in self._views() if view.line is line]
 
+    def is_at_work(self, line: Line) -> bool:
+        """Return whether a task is on a line."""
+        return bool(self._on(line))
+
     def lines(self) -> list[Line]:
         """Return the line of the host and those of tasks."""
         return list({id(line): line for line in (self.host, *(view.line for view in self._views()))}.values())
