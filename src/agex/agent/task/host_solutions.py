@@ -293,7 +293,7 @@ def require_no_solution(address: str | None) -> None:
     """
     if address is not None:
         raise DefinitionError(
-            f"samples= asks a model several times, and solution={address!r} is tried before any: give one of them."
+            f"samples= asks a model several times, and solution={address!r} comes before any: give one of them."
         )
 
 
