@@ -204,3 +204,18 @@ def test_a_run_with_a_state_is_committed_with_its_value():
     run = double(agent).run(4)
     assert run.commit == state.head
     assert double(agent).resume(run_id=run.run_id).value == 8
+
+
+def test_with_samples_the_function_is_tried_once_before_them():
+    agent, model = scripted("task_success(x + x)", "task_success(x + x)")
+    task = double(agent, samples=2, choose="agree")
+    assert (task(4), model.requests, task.solved_by) == (8, [], SolvedBy(solution=1))
+    assert (task(20), len(model.requests), task.solved_by) == (40, 2, SolvedBy(solution=1, model=1))
+
+
+def test_with_samples_no_model_is_asked_without_a_fallback():
+    agent, model = scripted()
+    task = double(agent, samples=2, fallback=False)
+    with pytest.raises(TaskFail, match="did not solve this call"):
+        task(20)
+    assert model.requests == []

@@ -117,10 +117,10 @@ class Agent(AgentBase):
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
-        solution: str | None = None,
-        fallback: bool = True,
         samples: int = 1,
         choose: Choose = "first",
+        solution: str | None = None,
+        fallback: bool = True,
     ) -> TaskDecorator: ...
 
     @overload
@@ -133,10 +133,10 @@ class Agent(AgentBase):
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
-        solution: str | None = None,
-        fallback: bool = True,
         samples: int = 1,
         choose: Choose = "first",
+        solution: str | None = None,
+        fallback: bool = True,
     ) -> TaskDecorator: ...
 
     def task(self, first: Any = None, /, **settings: Any) -> Any:

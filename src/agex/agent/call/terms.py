@@ -41,14 +41,14 @@ class Definition:
     """Code run before the first turn, in the same place."""
     reuse: bool = False
     """Keep the code that solved the task and try it first next time."""
-    solution: str | None = None
-    """A function of the host that is tried first, as ``package.module:function``."""
-    fallback: bool = True
-    """Whether the model is asked where that does not solve a call."""
     samples: int = 1
     """Runs side by side, of which one is chosen."""
     choose: Choose = "first"
     """How it is chosen."""
+    solution: str | None = None
+    """A function of the host that is tried first, as ``package.module:function``."""
+    fallback: bool = True
+    """Whether the model is asked where that does not solve a call."""
 
 
 class Inputs(SimpleNamespace):

@@ -36,10 +36,10 @@ class TaskDecorator:
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
-        solution: str | None = None,
-        fallback: bool = True,
         samples: int = 1,
         choose: Choose = "first",
+        solution: str | None = None,
+        fallback: bool = True,
     ) -> None:
         require_samples(samples, choose)
         self._agent = agent
@@ -48,13 +48,13 @@ class TaskDecorator:
         self._checks = tuple(checks)
         self._examples = tuple(examples)
         self._reuse = reuse
+        self._samples = samples
+        self._choose: Choose = choose
         require_address(solution, fallback=fallback)
         if samples != 1:
             require_no_solution(solution)
         self._solution = solution
         self._fallback = fallback
-        self._samples = samples
-        self._choose: Choose = choose
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -89,10 +89,10 @@ class TaskDecorator:
             primer=self._primer,
             setup=self._setup,
             reuse=self._reuse,
-            solution=self._solution,
-            fallback=self._fallback,
             samples=self._samples,
             choose=self._choose,
+            solution=self._solution,
+            fallback=self._fallback,
         )
         kind = AsyncTask if signature.is_async else Task
         task: AnyTask[Any, Any] = kind(self._agent, plain, definition)

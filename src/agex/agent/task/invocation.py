@@ -139,12 +139,11 @@ class Invocation:
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
         self._value: Any = None
-        parent = current_call()
         self.ledger = Ledger(options.budget or agent.budget, parent=payer())
         self.call = Call(
             ledger=self.ledger,
             agent=agent,
-            parent=parent,
+            parent=current_call(),
             state=self.state,
             on_event=options.on_event,
             on_token=options.on_token,
@@ -312,8 +311,9 @@ class Invocation:
             span,
             self._settled_on_error(),
         ):
-            runner = self._runner or self.execution
-            self._value = await adrive(steps, self.plan, self.call, self.models, runner)
+            self._value = await adrive(
+                steps, self.plan, self.call, self.models, self._runner or self.execution
+            )
             if self.call.view is None:
                 self._settle("done")
             else:
@@ -337,7 +337,7 @@ class Invocation:
                     ended.__cause__ = self.call.fault
             raise
         self._close(value=self._value if self.call.caller else handed_over(self._value, self._origin))
-        self._count(self._solved_with())
+        self._count(self.solved_with())
 
     def _origin(self) -> Origin:
         return Origin(registrations=self.registrations, named=named_by(self.definition.terms.signature))
@@ -353,7 +353,8 @@ class Invocation:
             resume = self._wait(self.record, self._journal.record.waits)
         self.record.close(value=value, code=self.execution.solution, error=error, resume=resume)
 
-    def _solved_with(self) -> SolvedWith:
+    def solved_with(self) -> SolvedWith:
+        """Return by what a call that is over was solved."""
         if self.record.turns:
             return "model"
         return "kept" if self._runner is None or self._runner.error is not None else "solution"

@@ -111,10 +111,10 @@ class AnyTask(Shown, Generic[P, R]):
             "primer": self.definition.primer,
             "setup": self.definition.setup,
             "reuse": self.definition.reuse,
-            "solution": self.definition.solution,
-            "fallback": self.definition.fallback,
             "samples": self.definition.samples,
             "choose": self.definition.choose,
+            "solution": self.definition.solution,
+            "fallback": self.definition.fallback,
             "checks": terms.checks,
             "examples": terms.examples,
         }
@@ -170,6 +170,7 @@ class AnyTask(Shown, Generic[P, R]):
                     options,
                     keeping=self.keeping,
                     has_kept_code=self._begins_with_solution(options),
+                    host_solution=self.host_solution,
                     count=self.count,
                     loop=loop,
                 )
