@@ -165,15 +165,6 @@ def test_fallback_without_a_solution_is_refused():
         Agent().task(fallback=False)
 
 
-def test_samples_of_a_task_with_a_solution_are_refused():
-    agent, model = scripted()
-    with pytest.raises(DefinitionError, match="samples= asks a model several times"):
-        double(agent, samples=2)
-    with pytest.raises(DefinitionError, match="samples= asks a model several times"):
-        double(agent).using(samples=2)(1)
-    assert model.requests == []
-
-
 def test_the_order_is_solution_then_kept_code_then_the_model():
     state = Versioned()
     agent, model = scripted("def f(x):\n    assert x < 100\n    return x * 2", "task_success(0)", state=state)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from agex.agent.call.terms import Check, Choose, Definition, Terms, example_inputs, require_samples
 from agex.agent.registration import is_async
-from agex.agent.task.host_solutions import require_address, require_no_solution
+from agex.agent.task.host_solutions import require_address
 from agex.agent.task.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
 from agex.errors import DefinitionError
@@ -51,8 +51,6 @@ class TaskDecorator:
         self._samples = samples
         self._choose: Choose = choose
         require_address(solution, fallback=fallback)
-        if samples != 1:
-            require_no_solution(solution)
         self._solution = solution
         self._fallback = fallback
 

@@ -45,7 +45,6 @@ __all__ = [
     "is_consulting",
     "models_of",
     "require_address",
-    "require_no_solution",
 ]
 
 _ADDRESS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -282,18 +281,6 @@ def require_address(address: object, *, fallback: object) -> None:
     if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
         raise DefinitionError(
             f"solution={address!r} is no address; write solution='package.module:function'."
-        )
-
-
-def require_no_solution(address: str | None) -> None:
-    """Refuse several runs of a task that has a solution.
-
-    Raises:
-        DefinitionError: it has one.
-    """
-    if address is not None:
-        raise DefinitionError(
-            f"samples= asks a model several times, and solution={address!r} comes before any: give one of them."
         )
 
 

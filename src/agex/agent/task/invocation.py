@@ -102,8 +102,6 @@ class Invocation:
         DefinitionError: an option cannot work here.
     """
 
-    _solution: KeptSolution | None = None
-
     def __init__(
         self,
         agent: AgentBase,
@@ -202,6 +200,7 @@ class Invocation:
             None if host_solution is None else WithSolution(self.execution, host_solution, self.values)
         )
         self._journal: RunJournal | None = None
+        self._solution: KeptSolution | None = None
         try:
             self._find_solution(keeping)
             self._journal = self.call.journal = self._new_journal()

@@ -20,7 +20,7 @@ from agex.agent.call.call import OnApproval, OnEvent, OnToken, current_call, hos
 from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Choose, Definition, Terms
 from agex.agent.durable.solution_entries import Solution
-from agex.agent.task.host_solutions import HostSolution, require_no_solution
+from agex.agent.task.host_solutions import HostSolution
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.kept_solutions import Keeping, SolutionStore, SolvedBy, SolvedWith
 from agex.agent.task.pickling import Declaration, rebuilt
@@ -161,7 +161,6 @@ class AnyTask(Shown, Generic[P, R]):
         samples = self.definition.samples if options.samples is UNSET else options.samples
         with host_time(current_call()):
             if samples != 1:
-                require_no_solution(self.definition.solution)
                 return Sampling(
                     self.agent,
                     self.definition,
