@@ -24,7 +24,7 @@ from agex.errors import DefinitionError, ReplayMismatch, StateError, TaskSuspend
 if TYPE_CHECKING:
     from agex.agent.registration import Registration
 
-__all__ = ["aexternal", "external", "journal_above"]
+__all__ = ["aexternal", "external", "journal_above", "like", "line_of_guest"]
 
 
 def external(one: Registration) -> Callable[..., Any]:
@@ -42,7 +42,7 @@ def external(one: Registration) -> Callable[..., Any]:
             external_call.returned(made, result)
         return result
 
-    return _like(one, called)
+    return like(one, called)
 
 
 def aexternal(one: Registration) -> Callable[..., Awaitable[Any]]:
@@ -60,7 +60,7 @@ def aexternal(one: Registration) -> Callable[..., Awaitable[Any]]:
             await off_loop(lambda: external_call.returned(made, result))
         return result
 
-    return _like(one, called)
+    return like(one, called)
 
 
 def journal_above(call: Call | None) -> RunJournal | None:
@@ -91,7 +91,7 @@ class _External:
         self._call = call
         self._args = args
         self._kwargs = kwargs
-        self._line = _line_of_guest()
+        self._line = line_of_guest()
 
     def admitted(self) -> Made:
         """Return the call as it is to be made, or its recorded outcome."""
@@ -199,7 +199,7 @@ class _External:
         return asyncio.run_coroutine_threadsafe(waited(), loop).result()
 
 
-def _line_of_guest() -> int | None:
+def line_of_guest() -> int | None:
     """Return the line of the action that makes the call; None where its code is in another process."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the line is that of the caller
     found = None
@@ -212,7 +212,7 @@ def _line_of_guest() -> int | None:
     return found
 
 
-def _like(one: Registration, call: Callable[..., Any]) -> Callable[..., Any]:
+def like(one: Registration, call: Callable[..., Any]) -> Callable[..., Any]:
     """Let a function look like the registered one, which `functools.wraps` would hand out."""
     call.__name__ = getattr(one.target, "__name__", one.name)
     call.__qualname__ = getattr(one.target, "__qualname__", one.name)

@@ -28,7 +28,7 @@ from agex.agent.durable.kept_conversation import noted, replay
 from agex.agent.durable.records import RunRecord
 from agex.agent.durable.run_journal import Answer, RunJournal, Saved
 from agex.agent.execution.execution import Execution
-from agex.agent.execution.grants import host_classes, named_by
+from agex.agent.execution.grants import host_classes, named_by, taped_sandbox
 from agex.agent.execution.name_bindings import RESERVED
 from agex.agent.loop.drivers import adrive, drive
 from agex.agent.loop.loop import Commit, Conversation, Execute, Loop, Observation, Plan, Talk, Tried, solve
@@ -36,6 +36,7 @@ from agex.agent.loop.telemetry import task_span
 from agex.agent.prompt.completion import CompletionConversation
 from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
+from agex.agent.tape.current_tape import current_tape
 from agex.agent.task.means import acts, means_of, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
@@ -47,6 +48,7 @@ from agex.errors import (
     LLMFail,
     ReplayMismatch,
     StateError,
+    TapeError,
     TaskCancelled,
     TaskClarify,
     TaskError,
@@ -60,6 +62,7 @@ from agex.state import State
 
 if TYPE_CHECKING:
     from agex.agent.base import AgentBase
+    from agex.agent.tape.taped_run import TapedRun
     from agex.agent.execution.task_workspace import TaskFiles
 
 __all__ = ["Invocation"]
@@ -115,13 +118,14 @@ class Invocation:
         self._saved = saved
         self._answer = answer
         self._wait = wait
-        self.models: tuple[Model, ...] = agent.resolved_models()
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
         self._solved = solved
         self._value: Any = None
         parent = current_call()
+        self._tape = self._on_tape(agent, kept_code, parent)
+        self.models: tuple[Model, ...] = agent.resolved_models() if self._tape is None else self._tape.models
         self.ledger = Ledger(options.budget or agent.budget, parent=payer())
         self.call = Call(
             ledger=self.ledger,
@@ -134,6 +138,7 @@ class Invocation:
             loop=loop if signature.is_async else None,
         )
         self.call.require_room()
+        self.call.tape = self._tape
         self._files = files = agent.task_files(self.state)
         self.plan = Plan(
             agent=agent.name,
@@ -145,7 +150,7 @@ class Invocation:
             llm_timeout=agent.llm_timeout,
             max_actions=agent.max_actions,
             output_chars=agent.max_output_chars,
-            kept_code=kept_code,
+            kept_code=kept_code if self._tape is None else self._tape.kept_code,
             actions=max((_offered(each, files) for each in self.models), key=len),
         )
         if saved is not None:
@@ -161,7 +166,11 @@ class Invocation:
         self._agent_primer = agent.primer
         self._python = agent.python
         self._extras = agent.extras
-        self._session = session = agent.session(signature, files)
+        sandbox = agent.sandbox(signature)
+        if self._tape is not None:
+            sandbox = taped_sandbox(sandbox, self._tape, signature)
+        self._session = session = agent.session(signature, files, sandbox)
+        self._inputs = self.values if self._tape is None else self._tape.inputs
         self._variables: dict[str, Any] = {}
         self._hidden: list[str] = []
         if self.state is not None:
@@ -173,14 +182,17 @@ class Invocation:
         self.execution = Execution(
             session=session,
             terms=definition.terms,
-            values=self.values,
+            values=self._inputs,
             call=self.call,
-            registrations=self.registrations,
+            registrations=self.registrations if self._tape is None else self._tape.registrations,
             output_chars=agent.max_output_chars,
             sees=all(each.profile.images for each in self.models),
             files=files,
-            policy=agent.sandbox(signature).policy if agent.python == "guarded" else None,
+            policy=sandbox.policy if agent.python == "guarded" else None,
+            received=None if self._tape is None else self._tape.received,
         )
+        if self._tape is not None:
+            self._tape.attach(session)
         self._journal: RunJournal | None = None
         try:
             self._journal = self.call.journal = self._new_journal()
@@ -205,7 +217,7 @@ class Invocation:
             imports = view.imports
             session.import_again({name: imports[name] for name in imports.keys() - self.values.keys()})
         rebound = () if self._saved is None else self._saved.record.rebound
-        given = {name: value for name, value in self.values.items() if name not in rebound}
+        given = {name: value for name, value in self._inputs.items() if name not in rebound}
         session.add({**self._variables, **given})
 
     def _new_journal(self) -> RunJournal | None:
@@ -237,7 +249,7 @@ class Invocation:
             log=log,
             ledger=self.ledger,
             means=means,
-            inputs=self.values,
+            inputs=self._inputs,
             names=names,
             saved=saved,
         )
@@ -271,16 +283,65 @@ class Invocation:
 
     def _carry_out(self, steps: Loop[Any]) -> None:
         with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
-            self._value = drive(steps, self.plan, self.call, self.models, self.execution)
+            with self._taped():
+                self._value = drive(
+                    self._observed(steps), self.plan, self.call, self.models, self.execution
+                )
             self._finish()
             self.call.settle(f"{self.plan.task}: done", last=True)
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
         span = task_span(self.plan, self.call)
         with self._recorded(), self._driven(), self.call.entered(), span, self._settled_on_error():
-            self._value = await adrive(steps, self.plan, self.call, self.models, self.execution)
+            with self._taped():
+                self._value = await adrive(
+                    self._observed(steps), self.plan, self.call, self.models, self.execution
+                )
             self._finish()
             await self.call.asettle(f"{self.plan.task}: done", last=True)
+
+    def _on_tape(self, agent: AgentBase, kept_code: str | None, parent: Call | None) -> TapedRun | None:
+        """Return this run on the tape that is on; None where none is."""
+        tape = current_tape()
+        if tape is None:
+            return None
+        from agex.agent.tape.taped_run import Begins  # with the isolation room, which few runs need
+
+        signature = self.definition.terms.signature
+        above = [] if parent is None else [each.tape for each in parent.above() if each.tape is not None]
+        begins = Begins(
+            agent=agent.name,
+            task=signature.name,
+            means=means_of(agent, self.registrations, signature),
+            models=agent.resolved_models,
+            kept_code=kept_code,
+            inputs=self.values,
+            registrations=self.registrations,
+            sandbox=agent.sandbox(signature),
+            classes=host_classes(self.registrations, signature),
+            parent=above[0] if above else None,
+        )
+        run: TapedRun = tape.begin(begins)
+        return run
+
+    def _observed(self, steps: Loop[Any]) -> Loop[Any]:
+        return steps if self._tape is None else self._tape.observed(steps)
+
+    @contextmanager
+    def _taped(self) -> Iterator[None]:
+        """Let the tape take note of how the run ended."""
+        tape = self._tape
+        if tape is None:
+            yield
+            return
+        try:
+            yield
+        except (ReplayMismatch, TapeError):
+            raise
+        except AgexError as error:
+            tape.ended(error=error)
+            raise
+        tape.ended(value=self._value)
 
     @contextmanager
     def _recorded(self) -> Iterator[None]:
