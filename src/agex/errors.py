@@ -295,7 +295,7 @@ class ReplayMismatch(AgexError):
 
 
 class TapeError(AgexError):
-    """A call cannot be kept on a tape, which is then not written; or a file is no tape that can be replayed."""
+    """A call cannot be kept on a tape, which is then not written; or a file is no tape to be replayed."""
 
 
 class CallInDoubt(AgexError, RuntimeError):

@@ -14,8 +14,8 @@ from agex.models.actions import edit_file, python_action, terminal_action, write
 from agex.testing.executor import check_executor
 from agex.testing.filesystem import check_filesystem
 from agex.testing.kvstore import check_kvstore
-from agex.testing.tapes import MASK, record, replay
 from agex.testing.models import RecordingModel, ReplayMiss, ReplayModel, ScriptedModel, ScriptExhausted
+from agex.testing.tapes import MASK, record, replay
 
 __all__ = [
     "MASK",

@@ -18,10 +18,10 @@ __all__ = ["MASK", "record", "replay"]
 def record(path: str | Path, *, redact: Redact | None = None) -> Iterator[Path]:
     """Record every task that runs in the block, in any thread, on a tape at *path*.
 
-    On it are the answers of models, the results and errors of all calls of the host, and the readings of clocks
-    and chance in the agent's code. Arguments and inputs named like keys (``password``, ``api_key``, ...) are
-    masked, and their values wherever else they stand. The tape is written when the block ends, whether it
-    raises or not.
+    On it are the answers of models, the results and errors of all calls of the host, and the readings of
+    clocks and chance in the agent's code. Arguments and inputs named like keys (``password``, ``api_key``,
+    ...) are masked, and their values wherever else they stand. The tape is written when the block ends,
+    whether it raises or not.
 
     Args:
         path: of the tape. One that is there is overwritten; any other file is not.

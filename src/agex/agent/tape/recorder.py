@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from agex.agent.call.call import current_call
 from agex.agent.durable.records import ReplyRecord
 from agex.agent.loop.loop import Ask
 from agex.agent.registration import Registration
@@ -367,14 +368,15 @@ class RecordedRun(TapedRun):
 
         In another process guest code does not see such changes.
         """
-        if not isinstance(self._session, Session):
+        call = current_call()
+        if call is None or not isinstance(call.session, Session):
             return
         args, kwargs = self._arguments(asked)
         before = (*line.args, *line.kwargs.values())
         for was, now in zip(before, (*args, *kwargs.values()), strict=True):
             if was != now and not same_value(self.codec.by_names(now), self.codec.by_names(was)):
                 raise TapeError(
-                    f"{line.text} in turn {line.turn} changed an argument in place, which a replay cannot do: "
+                    f"{line.text} in turn {line.turn} changed an argument in place, and a replay cannot: "
                     "return the new value instead."
                 )
 
@@ -420,6 +422,4 @@ def _model(model: Model) -> ModelRecord:
 
 
 def _model_error(error: Any) -> ModelErrorRecord:
-    return ModelErrorRecord(
-        message=str(error), retryable=error.retryable, retry_after=error.retry_after
-    )
+    return ModelErrorRecord(message=str(error), retryable=error.retryable, retry_after=error.retry_after)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from agex.agent.durable.records import Record, ReplyRecord
 from agex.models.base import ModelError, Profile
@@ -53,6 +53,14 @@ class ValueRecord(Record):
     buffers: tuple[bytes, ...] = ()
     masked: bool = False
     """Whether the value was left out. It is not compared."""
+
+    @model_serializer(mode="wrap")
+    def _short(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        if self.masked:
+            return {"masked": True}
+        found: dict[str, Any] = whole(self)
+        names = ("plain",) if self.stream is None else ("stream", "buffers")
+        return {name: found[name] for name in names if found[name] or name == "plain"}
 
 
 class ModelRecord(Record):
@@ -97,14 +105,14 @@ class RunLine(Record):
     """The run whose code called the task."""
     agent: str
     task: str
-    means: dict[str, str]
+    means: dict[str, str] = Field(default_factory=dict)
     """The things that its code may use, each as text by its name."""
-    models: tuple[ModelRecord, ...]
+    models: tuple[ModelRecord, ...] = ()
     kept_code: str | None = None
     seed: int
     """Of the generators of random numbers."""
-    inputs: dict[str, ValueRecord]
-    objects: dict[str, dict[str, Any]]
+    inputs: dict[str, ValueRecord] = Field(default_factory=dict)
+    objects: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Descriptions of the live objects and classes that are registered, by name."""
 
 
@@ -114,7 +122,7 @@ class MessageLine(Record):
     kind: Literal["message"] = "message"
     number: int
     role: Literal["system", "user", "assistant"]
-    text: str
+    text: str = ""
     images: tuple[str, ...] = ()
     """Digests."""
 
@@ -126,8 +134,8 @@ class AnswerLine(Record):
     run: int
     turn: int
     model: int
-    messages: tuple[int, ...]
-    actions: tuple[str, ...]
+    messages: tuple[int, ...] = ()
+    actions: tuple[str, ...] = ()
     attempt: int = 0
     prefill: str = ""
     reply: ReplyRecord | None = None
@@ -142,13 +150,13 @@ class CallLine(Record):
     turn: int
     line: int | None = None
     source: str = ""
-    text: str
+    text: str = ""
     """The call as it is shown."""
     what: Literal["call", "get", "set", "delete", "method", "operator"]
     of: Of
     name: str | None = None
     args: tuple[ValueRecord, ...] = ()
-    kwargs: dict[str, ValueRecord] = {}
+    kwargs: dict[str, ValueRecord] = Field(default_factory=dict)
     result: ValueRecord | None = None
     error: dict[str, Any] | None = None
     out: str = ""
@@ -176,7 +184,7 @@ class EndLine(Record):
     run: int
     status: str
     """``done``, or the class of the error that ended it."""
-    text: str
+    text: str = ""
     """The value, or the message, as it is shown."""
     value: ValueRecord | None = None
     """None where it cannot be kept."""

@@ -1,7 +1,8 @@
-"""Secrets stay off a tape: arguments named like keys are masked, and their values wherever else they stand."""
+"""Secrets stay off a tape: arguments named like keys are masked, and their values wherever they stand."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
@@ -57,7 +58,7 @@ class Redaction:
         return True
 
     def kept(self, name: str, value: Any) -> tuple[Any, bool]:
-        """Return the value to keep of one that is not left out as a whole, and whether the host changed it."""
+        """Return the value to keep of one that is not masked as a whole, and whether the host changed it."""
         kept = value if self._redact is None else self._redact(name, value)
         is_changed = kept is not value
         if is_changed:
@@ -86,8 +87,10 @@ class Redaction:
 
     @property
     def secrets(self) -> list[str]:
-        """The texts that must not stand on the tape, the longest first, in the forms in which code has them."""
-        forms = {form for each in self._secrets for form in (each, repr(each)[1:-1])}
+        """The texts that must not stand on the tape, the longest first, also as code has them."""
+        forms: set[str] = set()
+        for each in self._secrets:
+            forms |= {each, repr(each), repr(each)[1:-1], json.dumps(each), json.dumps(each)[1:-1]}
         return sorted(forms, key=lambda text: (-len(text), text))
 
     def scrubbed(self, value: Any) -> Any:
@@ -159,7 +162,9 @@ def is_same(recorded: Any, value: Any) -> bool:
     if kind is str and MASK in recorded:
         return recorded == MASK or (type(value) is str and matches(recorded, value))
     if kind is dict and type(value) is dict:
-        return recorded.keys() == value.keys() and all(is_same(recorded[name], value[name]) for name in recorded)
+        return recorded.keys() == value.keys() and all(
+            is_same(recorded[name], value[name]) for name in recorded
+        )
     if kind in (list, tuple) and type(value) is kind:
         pairs = zip(recorded, value, strict=False)
         return len(recorded) == len(value) and all(is_same(one, other) for one, other in pairs)

@@ -182,7 +182,7 @@ class TapeCodec:
     def encoded(self, value: Any, side: GuestSide | HostSide, what: str) -> Encoded:
         """Encode a value of one side."""
         if _is_plain(value):
-            return ValueRecord(plain=value), False
+            return ValueRecord(plain=_copied(value)), False  # the value may change after this
         side.has_objects = False
         groups = values.encode({_NAME: value}, allow=self._allow, guest=side)
         lost = groups[0].lost.get(_NAME, ()) if len(groups) == 1 else ()
@@ -215,9 +215,9 @@ class TapeCodec:
     def decoded(self, record: ValueRecord, side: values.GuestCode) -> Any:
         """Decode a value of one side."""
         if record.stream is None:
-            return record.plain
+            return _copied(record.plain)
         group = values.Group(
-            names=(_NAME,), stream=record.stream, buffers=tuple(map(bytearray, record.buffers)), origin="tape"
+            names=(_NAME,), stream=record.stream, buffers=tuple(map(_writable, record.buffers)), origin="tape"
         )
         try:
             found = values.decode(group, allow=self._allow, guest=side)[_NAME]
@@ -235,6 +235,10 @@ class TapeCodec:
         return GuestSide(self._sandbox, self._session, self._stubs, self._granted)
 
 
+def _writable(data: bytes) -> memoryview:
+    return memoryview(bytearray(data))
+
+
 def _is_plain(value: Any, depth: int = _DEEPEST) -> bool:
     """Return whether a value comes out of JSON as it is."""
     kind = type(value)
@@ -243,7 +247,7 @@ def _is_plain(value: Any, depth: int = _DEEPEST) -> bool:
     if kind is int:
         return -_LARGEST <= value < _LARGEST
     if kind is str:
-        return value.isascii() or value.isprintable() or _is_text(value)
+        return _is_text(value)
     if kind in (bool, type(None)):
         return True
     if not depth:
@@ -257,7 +261,14 @@ def _is_plain(value: Any, depth: int = _DEEPEST) -> bool:
     return False
 
 
-def _is_text(text: str) -> bool:
+def _copied(value: Any) -> Any:
+    """Return a copy of plain data."""
+    if type(value) is list:
+        return [_copied(each) for each in value]
+    return {name: _copied(each) for name, each in value.items()} if type(value) is dict else value
+
+
+def _is_text(text: Any) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:  # half of a pair: JSON has no such text

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from agex.agent.tape.records import VERSION, Entry, Line, MessageLine, RunLine, TapeLine
+from agex.agent.tape.records import VERSION, Entry, Line, MessageLine, RunLine, TapeLine, ValueRecord
 from agex.agent.tape.redaction import Redaction
 from agex.errors import TapeError
 from agex.regular_files import open_regular, read_regular
@@ -110,18 +110,19 @@ def write_tape(path: Path, lines: Iterable[Line], redaction: Redaction) -> None:
 
 
 def _text(line: Line, redaction: Redaction) -> str:
-    found: dict[str, Any] = json.loads(line.model_dump_json())
+    whole: dict[str, Any] = json.loads(line.model_dump_json())
+    found = {name: value for name, value in whole.items() if value not in (None, "", [], {})}
     for place, record in _values(line):
         parts = (record.stream or b"", *record.buffers)
         if any(map(redaction.is_in, parts)):
             raise TapeError(
-                f"{place} holds a secret in a value that is no plain data, so it cannot be masked, and no tape "
-                "was written: leave it out by redact=."
+                f"{place} holds a secret in a value that is no plain data, so it cannot be masked, and no "
+                "tape was written: leave it out by redact=."
             )
     return json.dumps(redaction.scrubbed(found), ensure_ascii=False, separators=(",", ":"))
 
 
-def _values(line: Line) -> Iterable[tuple[str, Any]]:
+def _values(line: Line) -> Iterable[tuple[str, ValueRecord]]:
     match line:
         case RunLine():
             yield from ((f"The input {name!r} of {line.task}", each) for name, each in line.inputs.items())
@@ -129,8 +130,8 @@ def _values(line: Line) -> Iterable[tuple[str, Any]]:
             return
         case _:
             text = getattr(line, "text", line.kind)
-            for name in ("args", "kwargs", "result", "value"):
-                found = getattr(line, name, None)
-                many = found.values() if isinstance(found, dict) else found
-                several = many if isinstance(found, dict | tuple) else (found,)
-                yield from ((text, each) for each in several if hasattr(each, "stream"))
+            args: tuple[Any, ...] = getattr(line, "args", ())
+            kwargs: dict[str, Any] = getattr(line, "kwargs", {})
+            others = (getattr(line, name, None) for name in ("result", "value"))
+            several = (*args, *kwargs.values(), *others)
+            yield from ((text, each) for each in several if isinstance(each, ValueRecord))

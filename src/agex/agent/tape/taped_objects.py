@@ -53,8 +53,8 @@ def require_tapeable(registrations: Iterable[Registration]) -> None:
     for one in registrations:
         if one.kind == "module" and one.permissions:
             raise TapeError(
-                f"The module {one.name} is registered with permissions ({', '.join(one.permissions)}), and its "
-                "functions run beside the tape: register the functions that the code needs instead."
+                f"The module {one.name} is registered with permissions ({', '.join(one.permissions)}), and "
+                "its functions run beside the tape: register the functions that the code needs instead."
             )
 
 

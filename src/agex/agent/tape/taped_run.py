@@ -11,9 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from agex import values
+from agex.agent.call.call import current_call
 from agex.agent.call.host_errors import HostFault
 from agex.agent.durable.external_functions import line_of_guest
 from agex.agent.loop.loop import Ask, Effect, Execute, Loop, Wait
@@ -29,9 +30,6 @@ from agex.models.actions import PythonAction
 from agex.models.base import Model, ModelError, Reply
 from agex.sandbox import Sandbox, Session
 from agex.sandbox.runtime.host_time import in_host_time
-
-if TYPE_CHECKING:
-    from agex.isolation import GuestSession
 
 __all__ = ["Asked", "Begins", "TapedRun"]
 
@@ -85,9 +83,8 @@ class Asked:
         """Yield the arguments: the place or the keyword of each, its name, and its value."""
         names: list[str] = []
         if self.signature is not None:
-            for one in self.signature.parameters.values():
-                if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
-                    names.append(one.name)
+            by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            names = [one.name for one in self.signature.parameters.values() if one.kind in by_place]
         for place, value in enumerate(self.args):
             yield place, names[place] if place < len(names) else "", value
         for name, value in self.kwargs.items():
@@ -115,7 +112,6 @@ class TapedRun(ABC):
         self._seed = seed
         self._is_seeded: set[str] = set()
         self._source: tuple[str, ...] = ()
-        self._session: GuestSession | None = None
         self.monitor: Session = begins.sandbox.session()
         self.monitor.serves = True
         self.staying = staying(begins.registrations)
@@ -131,10 +127,6 @@ class TapedRun(ABC):
         for one in self.staying:
             self._granted[one.name] = self.stubs.get(one.name, descriptions[one.name])
         self.registrations = taped(self.begins.registrations, self._granted, self)
-
-    def attach(self, session: GuestSession) -> None:
-        """Take the session of the run's code."""
-        self._session = session
 
     # -- the model ---------------------------------------------------------------------------
 
@@ -298,8 +290,9 @@ class TapedRun(ABC):
             self._stop(error)
 
     def _stop(self, error: BaseException) -> NoReturn:
-        if self._session is not None:
-            self._session.stop(HostFault(error))
+        call = current_call()
+        if call is not None and call.session is not None:
+            call.session.stop(HostFault(error))
         raise HostFault(error)
 
     def mismatch(self, expected: str, got: str, line: CallLine | None = None) -> ReplayMismatch:
@@ -307,7 +300,9 @@ class TapedRun(ABC):
         number, source = self.where()
         place = f"turn {self.turn}" + (f", line {number}" if number else "")
         code = f" ({source})" if source else ""
-        was = f" (there at line {line.line})" if line is not None and line.line and line.line != number else ""
+        was = (
+            f" (there at line {line.line})" if line is not None and line.line and line.line != number else ""
+        )
         return ReplayMismatch(
             f"The replay of {self.begins.task!r} differs from the tape at {place}{code}.\n"
             f"expected: {expected}{was}\n"
@@ -317,4 +312,3 @@ class TapedRun(ABC):
             turn=self.turn,
             line=number,
         )
-

@@ -57,13 +57,13 @@ from agex.errors import (
 )
 from agex.models.actions import PythonAction
 from agex.models.base import Model
-from agex.sandbox import Session
+from agex.sandbox import Sandbox, Session
 from agex.state import State
 
 if TYPE_CHECKING:
     from agex.agent.base import AgentBase
-    from agex.agent.tape.taped_run import TapedRun
     from agex.agent.execution.task_workspace import TaskFiles
+    from agex.agent.tape.taped_run import TapedRun
 
 __all__ = ["Invocation"]
 
@@ -124,8 +124,9 @@ class Invocation:
         self._solved = solved
         self._value: Any = None
         parent = current_call()
-        self._tape = self._on_tape(agent, kept_code, parent)
-        self.models: tuple[Model, ...] = agent.resolved_models() if self._tape is None else self._tape.models
+        self._tape = tape = self._on_tape(agent, kept_code, parent)
+        self.models: tuple[Model, ...] = agent.resolved_models() if tape is None else tape.models
+        self._inputs = self.values if tape is None else tape.inputs
         self.ledger = Ledger(options.budget or agent.budget, parent=payer())
         self.call = Call(
             ledger=self.ledger,
@@ -139,6 +140,7 @@ class Invocation:
         )
         self.call.require_room()
         self.call.tape = self._tape
+        self._agent = agent
         self._files = files = agent.task_files(self.state)
         self.plan = Plan(
             agent=agent.name,
@@ -150,7 +152,7 @@ class Invocation:
             llm_timeout=agent.llm_timeout,
             max_actions=agent.max_actions,
             output_chars=agent.max_output_chars,
-            kept_code=kept_code if self._tape is None else self._tape.kept_code,
+            kept_code=kept_code if tape is None else tape.kept_code,
             actions=max((_offered(each, files) for each in self.models), key=len),
         )
         if saved is not None:
@@ -162,21 +164,13 @@ class Invocation:
             state=self.state,
             call=self.call,
         )
-        self._agent = agent
         self._agent_primer = agent.primer
         self._python = agent.python
         self._extras = agent.extras
-        sandbox = agent.sandbox(signature)
-        if self._tape is not None:
-            sandbox = taped_sandbox(sandbox, self._tape, signature)
+        sandbox = self._sandbox()
         self._session = session = agent.session(signature, files, sandbox)
-        self._inputs = self.values if self._tape is None else self._tape.inputs
         self._variables: dict[str, Any] = {}
         self._hidden: list[str] = []
-        if self.state is not None:
-            here = session if isinstance(session, Session) else None
-            code = KeptCode(agent.sandbox(signature), here)
-            self.state.admit(host_classes(self.registrations, signature), code)
         self._begin_view()
         self.call.session = session
         self.execution = Execution(
@@ -184,15 +178,13 @@ class Invocation:
             terms=definition.terms,
             values=self._inputs,
             call=self.call,
-            registrations=self.registrations if self._tape is None else self._tape.registrations,
+            registrations=self.registrations if tape is None else tape.registrations,
             output_chars=agent.max_output_chars,
             sees=all(each.profile.images for each in self.models),
             files=files,
             policy=sandbox.policy if agent.python == "guarded" else None,
-            received=None if self._tape is None else self._tape.received,
+            received=None if tape is None else tape.received,
         )
-        if self._tape is not None:
-            self._tape.attach(session)
         self._journal: RunJournal | None = None
         try:
             self._journal = self.call.journal = self._new_journal()
@@ -207,8 +199,19 @@ class Invocation:
         if record is not None:
             record.reopen(self.call)
 
+    def _sandbox(self) -> Sandbox:
+        """Return the sandbox of this call's code; under a tape one of its own."""
+        signature = self.definition.terms.signature
+        sandbox = self._agent.sandbox(signature)
+        return sandbox if self._tape is None else taped_sandbox(sandbox, self._tape, signature)
+
     def _begin_view(self) -> None:
         """Begin a view of the state, and give the session its variables and the inputs."""
+        if self.state is not None:
+            here = self._session if isinstance(self._session, Session) else None
+            signature = self.definition.terms.signature
+            code = KeptCode(self._agent.sandbox(signature), here)
+            self.state.admit(host_classes(self.registrations, signature), code)
         view, session = self.call.begin_view(), self._session
         if view is not None:
             found = view.snapshot(packed=session.packs)
@@ -284,9 +287,7 @@ class Invocation:
     def _carry_out(self, steps: Loop[Any]) -> None:
         with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
             with self._taped():
-                self._value = drive(
-                    self._observed(steps), self.plan, self.call, self.models, self.execution
-                )
+                self._value = drive(self._observed(steps), self.plan, self.call, self.models, self.execution)
             self._finish()
             self.call.settle(f"{self.plan.task}: done", last=True)
 

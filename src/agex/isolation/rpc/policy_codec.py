@@ -40,7 +40,9 @@ def granted(policy: Policy) -> dict[str, Any]:
 def _stays(grant: Grant) -> bool:
     if grant.kind == "cls":
         return grant.settings.get("stays") is True
-    return grant.kind in ("fn", "clock") or (grant.kind == "module" and not isinstance(grant.target, types.ModuleType))
+    return grant.kind in ("fn", "clock") or (
+        grant.kind == "module" and not isinstance(grant.target, types.ModuleType)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

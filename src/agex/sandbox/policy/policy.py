@@ -139,8 +139,8 @@ class Policy:
     def use_clock(self, draw: Callable[..., Any]) -> None:
         """Let guest code have the readings of clocks, and the draws of chance, from *draw*.
 
-        It is called with the name of a reading (``"time"``, ``"uuid4"``) and its arguments. Random numbers are
-        drawn from generators of the session as before.
+        It is called with the name of a reading (``"time"``, ``"uuid4"``) and its arguments. Random numbers
+        are drawn from generators of the session as before.
         """
         self.grants.append(Grant("clock", draw, {"name": CLOCK}))
         self.names[CLOCK] = draw
