@@ -44,6 +44,7 @@ PUBLIC_NAMES = [
     "StateFull",
     "SuccessEvent",
     "SystemNoteEvent",
+    "TapeError",
     "Task",
     "TaskCancelled",
     "TaskClarify",

@@ -103,6 +103,11 @@ class AgentBase(Registry):
                 self._connected = connect_fs() if self._fs is VIRTUAL_FS else self._fs
             return self._connected
 
+    @property
+    def command_names(self) -> tuple[str, ...]:
+        """The host's own commands of the terminal."""
+        return tuple(one.name for one in self._commands)
+
     # -- for a call ------------------------------------------------------------------------
 
     def resolved_model(self) -> Model:

@@ -29,7 +29,6 @@ from agex.agent.tape.records import (
 from agex.agent.tape.redaction import is_same, matches
 from agex.agent.tape.tape_codec import described
 from agex.agent.tape.tape_file import Recorded, read_tape
-from agex.agent.tape.taped_objects import require_tapeable
 from agex.agent.tape.taped_run import Asked, Begins, TapedRun
 from agex.contract import preview
 from agex.errors import ReplayMismatch, TapeError
@@ -66,7 +65,6 @@ class Player:
             ReplayMismatch: the tape has no such run.
             TapeError: it began with other registrations.
         """
-        require_tapeable(begins.registrations)
         parent = None if begins.parent is None else begins.parent.number
         with self._lock:
             found = [

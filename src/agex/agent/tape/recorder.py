@@ -34,7 +34,7 @@ from agex.agent.tape.records import (
 from agex.agent.tape.redaction import Redact, Redaction
 from agex.agent.tape.tape_codec import HostSide
 from agex.agent.tape.tape_file import require_writable, write_tape
-from agex.agent.tape.taped_objects import parameters_of, require_tapeable
+from agex.agent.tape.taped_objects import parameters_of
 from agex.agent.tape.taped_run import Asked, Begins, TapedRun
 from agex.contract import preview, same_value
 from agex.errors import TapeError
@@ -85,7 +85,6 @@ class Recorder:
             self._runs += 1
             number = self._runs
         try:
-            require_tapeable(begins.registrations)
             return RecordedRun(self, number, begins)
         except TapeError as error:
             self.failed(error)

@@ -85,22 +85,30 @@ class Redaction:
         left = set(_texts(without))
         self._secrets |= {text for text in _texts(value) if len(text) >= _SHORTEST and text not in left}
 
-    @property
-    def secrets(self) -> list[str]:
-        """The texts that must not stand on the tape, the longest first, also as code has them."""
+    def _forms(self, *, quoted: bool) -> list[str]:
+        """Return the texts that must not stand on the tape, the longest first, also as code has them."""
         forms: set[str] = set()
         for each in self._secrets:
-            forms |= {each, repr(each), repr(each)[1:-1], json.dumps(each), json.dumps(each)[1:-1]}
+            shown = {repr(each), json.dumps(each), json.dumps(each, ensure_ascii=False)}
+            in_code = each.replace("\\", "\\\\").replace("'", "\\'")
+            forms |= {each, in_code, *(text[1:-1] for text in shown), *(shown if quoted else ())}
         return sorted(forms, key=lambda text: (-len(text), text))
 
-    def scrubbed(self, value: Any) -> Any:
-        """Return JSON with the secrets masked in all its texts."""
-        secrets = self.secrets
+    def scrubbed(self, value: Any, *, quoted: bool = False) -> Any:
+        """Return JSON with the secrets masked in all its texts.
+
+        With *quoted*, the quotes around a secret go with it, for another text may have others. Not in code.
+        """
+        secrets = self._forms(quoted=quoted)
         return _scrubbed(value, secrets) if secrets else value
 
     def is_in(self, data: bytes) -> bool:
         """Return whether bytes hold a secret."""
-        found = (form.encode(code, "replace") for form in self.secrets for code in ("utf-8", "utf-32-le"))
+        found = (
+            form.encode(code, "replace")
+            for form in self._forms(quoted=False)
+            for code in ("utf-8", "utf-32-le")
+        )
         return any(each in data for each in found)
 
 

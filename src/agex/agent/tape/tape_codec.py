@@ -243,9 +243,9 @@ def _is_plain(value: Any, depth: int = _DEEPEST) -> bool:
     """Return whether a value comes out of JSON as it is."""
     kind = type(value)
     if kind is float:
-        return math.isfinite(value)
+        return bool(math.isfinite(value))
     if kind is int:
-        return -_LARGEST <= value < _LARGEST
+        return bool(-_LARGEST <= value < _LARGEST)
     if kind is str:
         return _is_text(value)
     if kind in (bool, type(None)):
@@ -255,9 +255,8 @@ def _is_plain(value: Any, depth: int = _DEEPEST) -> bool:
     if kind is list:
         return all(_is_plain(each, depth - 1) for each in value)
     if kind is dict:
-        return all(type(name) is str and _is_text(name) for name in value) and all(
-            _is_plain(each, depth - 1) for each in value.values()
-        )
+        names_are_texts = all(type(name) is str and _is_text(name) for name in value)
+        return names_are_texts and all(_is_plain(each, depth - 1) for each in value.values())
     return False
 
 

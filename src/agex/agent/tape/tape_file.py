@@ -119,7 +119,11 @@ def _text(line: Line, redaction: Redaction) -> str:
                 f"{place} holds a secret in a value that is no plain data, so it cannot be masked, and no "
                 "tape was written: leave it out by redact=."
             )
-    return json.dumps(redaction.scrubbed(found), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(
+        redaction.scrubbed(found, quoted=isinstance(line, MessageLine)),
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
 
 
 def _values(line: Line) -> Iterable[tuple[str, ValueRecord]]:

@@ -306,9 +306,11 @@ class Invocation:
         tape = current_tape()
         if tape is None:
             return None
-        from agex.agent.tape.taped_run import Begins  # with the isolation room, which few runs need
+        from agex.agent.tape.taped_objects import require_tapeable  # with isolation, which few runs need
+        from agex.agent.tape.taped_run import Begins
 
         signature = self.definition.terms.signature
+        require_tapeable(self.registrations, agent.command_names)
         above = [] if parent is None else [each.tape for each in parent.above() if each.tape is not None]
         begins = Begins(
             agent=agent.name,
