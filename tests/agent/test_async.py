@@ -274,3 +274,18 @@ async def test_more_tasks_than_a_pool_has_threads_can_all_wait_for_tasks_they_ca
 
     answers = await asyncio.wait_for(asyncio.gather(*(double(outer)(n) for n in range(40))), 60)
     assert answers == [n + 1 for n in range(40)]
+
+
+async def test_async_code_fans_out_over_an_async_task_that_it_was_given():
+    inner = Agent(model=ScriptedModel(lambda messages: [python_action("task_success(text.upper())")]))
+    outer = Agent(model=ScriptedModel([[python_action("task_success(await label.map('abc'))")]]))
+
+    @outer.fn
+    @inner.task
+    async def label(text: str) -> str:
+        """Label a text."""
+
+    @outer.task
+    async def all_of_them() -> list[str]: ...
+
+    assert await all_of_them() == ["A", "B", "C"]

@@ -49,7 +49,6 @@ SYS = [
     "sys.modules['os'].system('id')",
     "sys.exit(1)",
     "sys.stdin.read()",
-    "sys.argv",
 ]
 
 
@@ -59,6 +58,10 @@ def test_sys_gives_nothing_of_the_host(expression: str) -> None:
     before = (dict(sys.modules), list(sys.argv), sys.stdin)
     assert "Error" in run(f"import sys\ntask_success(str({expression}))")
     assert (dict(sys.modules), list(sys.argv), sys.stdin) == before
+
+
+def test_the_command_line_is_the_agents_own() -> None:
+    assert run("import sys\ntask_success(str(sys.argv))") == "['']"
 
 
 def test_a_task_leaves_the_hosts_own_functions_as_they_were() -> None:

@@ -43,7 +43,7 @@ def code():
             ":sqrt",
         ),
         *(
-            "sys:modules",
+            "sys:_getframe",
             "functools:RLock",
             "types:CodeType",
             "types:FrameType",

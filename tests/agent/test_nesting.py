@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from agex.agent import Agent, Budget, events
@@ -337,3 +339,69 @@ def test_a_stack_that_is_short_already_is_the_same_error():
 
     with pytest.raises(DefinitionError, match="nested too deep"):
         below(500)
+
+
+ECHO = ScriptedModel(lambda messages: [python_action("task_success(text.upper())")])
+
+
+def labelling(inner_model, code, **settings):
+    """Make a task whose agent can fan out over ``label``, a task of another agent."""
+    outer, model = scripted(*([code] if isinstance(code, str) else code), name="outer", **settings)
+
+    @outer.fn
+    @Agent(model=inner_model, name="inner").task
+    def label(text: str) -> str:
+        """Label a text."""
+
+    @outer.task
+    def all_of_them() -> list[str]: ...
+
+    return all_of_them, model
+
+
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_code_fans_out_over_a_task_that_it_was_given(isolation):
+    work, model = labelling(ECHO, "task_success(label.map(['a', 'b', 'c']))", isolation=isolation)
+    assert work() == ["A", "B", "C"]
+    assert "NAME.map(items) calls one for each item" in str(model.requests[0])
+
+
+def test_the_calls_of_a_fan_out_run_side_by_side():
+    meeting = threading.Barrier(3, timeout=30)
+
+    def answer(messages):
+        meeting.wait()
+        return [python_action("task_success(text)")]
+
+    work, _ = labelling(ScriptedModel(answer), "task_success(label.map(('a', 'b', 'c'), max_workers=3))")
+    assert work() == ["a", "b", "c"]
+
+
+def test_a_failure_in_a_fan_out_is_an_error_that_the_code_can_catch():
+    failing = ScriptedModel(lambda messages: [python_action("task_fail(f'no label for {text}')")])
+    work, _ = labelling(
+        failing, "try:\n    label.map(['a'])\nexcept Exception as error:\n    task_success([str(error)])"
+    )
+    assert work() == ["no label for a"]
+
+
+def test_a_fan_out_is_charged_to_the_budget_of_the_caller():
+    work, _ = labelling(ECHO, "task_success(label.map(['a'] * 20, max_workers=1))")
+    with pytest.raises(BudgetExceeded):
+        work.using(budget=Budget(calls=5))()
+    assert len(ECHO.requests) < 50
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("label.map(itertools.repeat('a'))", "map() takes at most 10,000 items"),
+        ("label.map(['a'], max_workers=0)", "max_workers must be a whole number, 1 or more"),
+        ("label.map(7)", "'int' object is not iterable"),
+        ("label.map(int(text) for text in ['x'])", "invalid literal for int() with base 10: 'x'"),
+    ],
+)
+def test_a_wrong_fan_out_is_an_error_of_the_code(call, message):
+    code = f"import itertools\ntry:\n    {call}\nexcept Exception as error:\n    task_success([str(error)])"
+    work, _ = labelling(ECHO, code)
+    assert work() == [message]

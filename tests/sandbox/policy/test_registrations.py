@@ -584,3 +584,15 @@ def test_joblib_is_registered_as_a_whole() -> None:
     policy.module(importlib.import_module("joblib"))
     source = "import joblib\njoblib.Parallel(2, prefer='threads')(joblib.delayed(abs)(-n) for n in range(3))"
     assert Sandbox(policy).exec(source).value == [0, 1, 2]
+
+
+def test_dir_lists_the_own_members_of_a_registered_class():
+    class Robot:
+        def walk(self): ...
+
+    policy = Policy.default()
+    policy.cls(Robot)
+    result = Sandbox(policy).exec(
+        "class Own: pass\nnames = dir(Robot), dir(Robot()), '__eq__' in dir(Own), '__eq__' in dir(1)"
+    )
+    assert result.namespace["names"] == (["walk"], ["walk"], True, True)

@@ -1,6 +1,6 @@
 """``xml.etree`` for guests: everyday programs as in Python, over nothing of the host's and nothing that calls a guest.
 
-Stopped by: sandbox.stdlib.xml_etree.
+Stopped by: sandbox.stdlib.sources.xml_etree.
 """
 
 from __future__ import annotations

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from agex._interpreter.threads import blocks_the_loop
+from agex._interpreter.threads import CAN_START, blocks_the_loop
 from agex.agent.call.call import Call, runs_on, too_deep
 from agex.agent.call.host_errors import HostFault, note_fault
 from agex.agent.durable.external_functions import aexternal
@@ -23,6 +25,12 @@ __all__ = ["bridged", "without_run"]
 
 _Packed: TypeAlias = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
 """A function of arguments and keyword arguments, as a tuple and a mapping."""
+
+_AT_ONCE = 32
+"""Calls of a task that one ``map`` makes at a time."""
+
+_ITEMS = 10_000
+"""Items of one ``map``."""
 
 POLL = 0.05
 """Seconds between two looks at whether the action was stopped while it waits for a coroutine."""
@@ -43,6 +51,8 @@ def bridged(one: Registration, session: GuestSession, call: Call) -> Callable[..
     shown = {"__name__": one.name, "__qualname__": one.name, "__doc__": one.doc, "is_async": one.is_async}
     for name, value in (*shown.items(), ("__signature__", inspect.signature(one.target))):
         setattr(function, name, value)
+    if one.kind == "task":
+        function.map = _fan_out(one, session, call)  # type: ignore[attr-defined]
     return function
 
 
@@ -54,6 +64,62 @@ def _for_guest(one: Registration, session: GuestSession, call: Call) -> Callable
     if one.kind == "task":
         return _guarded(_on_loop(one.name, one.target.call_from_agent, call, call.loop), session)
     return in_host_time(_unpacked(_on_loop(one.name, _with_permissions(one, session, call), call, call.loop)))
+
+
+def _fan_out(one: Registration, session: GuestSession, call: Call) -> Callable[..., Any]:
+    """Return ``NAME.map(items, max_workers=None)``: the task for each item, side by side, values in order.
+
+    The first failure in that order is raised; calls not yet begun are dropped.
+    """
+    task = one.target.call_from_agent
+    if one.is_async and call.loop is None:
+        return _refusal(one.name)
+
+    def together(items: tuple[Any, ...], options: Mapping[str, Any]) -> list[Any]:
+        if not CAN_START:
+            return [task((item,), {}) for item in items]
+        with ThreadPoolExecutor(options["at_once"]) as pool:
+            futures = [pool.submit(copy_context().run, task, (item,), {}) for item in items]
+            try:
+                return [_result(future, call) for future in futures]
+            finally:
+                for future in futures:
+                    future.cancel()
+
+    async def gathered(items: tuple[Any, ...], options: Mapping[str, Any]) -> list[Any]:
+        gate = asyncio.Semaphore(options["at_once"])
+
+        async def each(item: Any) -> Any:
+            async with gate:
+                return await task((item,), {})
+
+        calls = [asyncio.ensure_future(each(item)) for item in items]
+        try:
+            return list(await asyncio.gather(*calls))
+        finally:
+            for unfinished in calls:
+                unfinished.cancel()
+
+    name = f"{one.name}.map"
+    work = together if call.loop is None or not one.is_async else _on_loop(name, gathered, call, call.loop)
+    guarded = _guarded(work, session)
+
+    def map(items: Iterable[Any], max_workers: int = _AT_ONCE) -> Any:  # noqa: A001 - the guest's name for it
+        if type(max_workers) is not int or max_workers < 1:
+            raise ValueError("max_workers must be a whole number, 1 or more")
+        return guarded(*_bounded(items), at_once=min(max_workers, _AT_ONCE))
+
+    map.__qualname__ = name
+    map.__doc__ = f"Call {one.name} with each item, side by side; return the values in order."
+    return map
+
+
+def _bounded(items: Iterable[Any]) -> list[Any]:
+    """Return the items as a list: an iterator of guest code may have no end."""
+    found = list(islice(items, _ITEMS + 1))
+    if len(found) > _ITEMS:
+        raise ValueError(f"map() takes at most {_ITEMS:,} items")
+    return found
 
 
 def _with_permissions(one: Registration, session: GuestSession, call: Call) -> _Packed:

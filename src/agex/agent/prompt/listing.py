@@ -35,7 +35,7 @@ HELP_CHARS = 6_000
 """Characters that one ``help`` call may print."""
 HEADINGS = {
     "function": "Functions",
-    "task": "Functions carried out by other agents",
+    "task": "Functions carried out by other agents (NAME.map(items) calls one for each item, side by side)",
     "class": "Classes",
     "object": "Objects",
     "module": "Modules (importing them is optional)",

@@ -47,8 +47,10 @@ def is_callable_kind(value: object) -> bool:
 def describe(value: Any, dir_of: Callable[[Any], list[str]], show: Callable[[Any], str]) -> dict[str, Any]:
     """Describe the uses of a host function or object."""
     if is_callable_kind(value):
+        mapped = vars(value).get("map") if isinstance(value, types.FunctionType) else None
         return {
             "kind": "function",
+            "methods": {"map": _described(mapped, show)} if is_callable_kind(mapped) else {},
             "name": str(getattr(value, "__name__", "function")),
             "doc": (inspect.getdoc(value) or "")[:_DOC_CHARS],
             "sig": described(value, show),
@@ -70,7 +72,10 @@ def describe(value: Any, dir_of: Callable[[Any], list[str]], show: Callable[[Any
 
 
 def _method(cls: type, name: str, show: Callable[[Any], str]) -> dict[str, Any]:
-    function = getattr(cls, name)
+    return _described(getattr(cls, name), show)
+
+
+def _described(function: Any, show: Callable[[Any], str]) -> dict[str, Any]:
     return {"doc": (inspect.getdoc(function) or "")[:_DOC_CHARS], "sig": described(function, show)}
 
 

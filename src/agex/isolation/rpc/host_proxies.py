@@ -102,14 +102,29 @@ class Stubs:
             self._of[id(made)] = which
         return self._made[which]
 
-    def _function(self, which: int | str, about: Mapping[str, Any]) -> Callable[..., Any]:
+    def _function(self, which: int | str, about: Mapping[str, Any]) -> Any:
         ask = self._ask
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return ask("call", which, None, args, kwargs)
 
-        function = _awaitable(call) if about.get("async") else call
+        function: Any = _awaitable(call) if about.get("async") else call
         _dress(function, about["name"], about)
+        for name, method in about["methods"].items():
+            setattr(function, name, self._function_of(which, name, method, is_async=bool(about.get("async"))))
+        return function
+
+    def _function_of(
+        self, which: int | str, name: str, about: Mapping[str, Any], *, is_async: bool
+    ) -> Callable[..., Any]:
+        """Return a function that is an attribute of a host function."""
+        ask = self._ask
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return ask("method", which, name, args, kwargs)
+
+        function: Callable[..., Any] = _awaitable(call) if is_async else call
+        _dress(function, name, about)
         return function
 
     def _object(self, which: int | str, about: Mapping[str, Any]) -> Any:

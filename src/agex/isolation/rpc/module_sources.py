@@ -135,7 +135,7 @@ def package_files() -> Mapping[str, bytes]:
     if is_installed(str(folder)):
         return {}
     found: dict[str, bytes] = {}
-    for file in [*folder.rglob("*.py"), *folder.glob("sandbox/stdlib/source_*.txt")]:
+    for file in [*folder.rglob("*.py"), *folder.glob("sandbox/stdlib/sources/*.txt")]:
         place = f"{_OWN}/{file.relative_to(folder)}"
         found[place] = file.read_bytes()
         if file.suffix == ".py":  # a worker cannot keep what it compiles, and there are hundreds

@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agex._interpreter.type_slots import mro_of, namespace_of
+from agex._interpreter.type_slots import module_of, mro_of, namespace_of
 from agex.errors import SandboxAttributeError
 from agex.sandbox.classes import host_classes
 from agex.sandbox.classes.class_registry import ClassRegistry
@@ -36,12 +36,12 @@ from agex.sandbox.guards.verdict_cache import Verdicts
 from agex.sandbox.guards.workspace_modules import Compile, Imports
 from agex.sandbox.language import match_patterns
 from agex.sandbox.language.annotations import noted
-from agex.sandbox.libraries.sqlite import attributes as sqlite_attributes
 from agex.sandbox.policy import browser, library_classes
 from agex.sandbox.policy.library_members import member_door
 from agex.sandbox.policy.module_grant import is_for_guests
 from agex.sandbox.policy.policy import Policy
 from agex.sandbox.rules import names as ledger
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.deadline import RUNNING
 from agex.sandbox.runtime.kill_switch import Switch
 from agex.sandbox.runtime.limits import Stop
@@ -250,6 +250,8 @@ class Guards(BuiltinGuards):
     def is_listed(self, value: Any, name: str) -> bool:
         if ledger.is_denied(name) or self.policy.denies(type(value), name):
             return False
+        if name.startswith("__") and name.endswith("__") and _is_of_host(value):
+            return False  # a registered class: only its own members are worth a list
         return not ledger.is_private(name) or self._owns_private(value, name)
 
     def _owns_module(self, module: types.ModuleType) -> bool:
@@ -273,8 +275,8 @@ class Guards(BuiltinGuards):
             raise unwritable(receiver, name, self.policy.instead(type(receiver), name))
         if issubclass(type(receiver), type):
             self.alter(receiver, name)
-        elif name in sqlite_attributes.NAMES:
-            return sqlite_attributes.setting(receiver)
+        elif library_classes.decides_stores(name):
+            return library_classes.stored_on(receiver, name)
         else:
             self._verdicts.let_store(receiver, name)
         return receiver
@@ -378,3 +380,11 @@ class Guards(BuiltinGuards):
         except KeyError:
             return elsewhere()
         return functools.reduce(self.getattr, rest, value)
+
+
+def _is_of_host(value: Any) -> bool:
+    """Return whether a value is a class of the host or a library, or an instance of one."""
+    class_ = value if issubclass(type(value), type) else type(value)
+    home = module_of(class_)
+    is_standard = type(home) is str and home.partition(".")[0] in sys.stdlib_module_names
+    return not (is_standard or provenance.is_guest_class(class_))

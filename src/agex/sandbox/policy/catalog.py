@@ -16,6 +16,7 @@ __all__ = [
     "EVALUATING",
     "OPEN_UNSEEN",
     "STANDARD",
+    "STORES",
     "WITH_CLASS_RULES",
     "clocks",
     "find",
@@ -90,6 +91,9 @@ def templates() -> Any:
     """Return `agex.sandbox.libraries.templates`. A worker loads it before its walls stand."""
     return importlib.import_module("agex.sandbox.libraries.templates")
 
+
+STORES = {"row_factory": "sqlite3", "text_factory": "sqlite3"}
+"""Attributes whose assignment is decided by a library, once it is loaded: its objects call their values."""
 
 EVALUATING = ("jinja2", "sympy")
 """Libraries with objects that evaluate text, which may be inputs: prepared for every policy."""

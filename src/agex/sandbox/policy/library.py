@@ -116,6 +116,10 @@ def _nothing(files: bool) -> Replacements:
     return {}
 
 
+def _itself(receiver: Any) -> Any:
+    return receiver
+
+
 def _ready() -> None:
     """Do nothing."""
 
@@ -185,6 +189,8 @@ class Library:
     """Makes members with a state anew for each session; by the module's path."""
     classes: ClassRules | None = None
     """Its rules for classes over its own."""
+    stored_on: Callable[[Any], Any] = _itself
+    """Returns the object on which an attribute that it decides about is set, in place of the one given."""
     replace: Callable[[bool], Replacements] = _nothing
     """Makes the objects in place of members, for each grant; called with whether files are open to it."""
 

@@ -11,10 +11,18 @@ from functools import lru_cache
 from typing import Any
 
 from agex.sandbox.classes import host_classes
-from agex.sandbox.policy.catalog import WITH_CLASS_RULES, find, trusted
+from agex.sandbox.policy.catalog import STORES, WITH_CLASS_RULES, find, trusted
 from agex.sandbox.policy.library import ClassRules
 
-__all__ = ["check_class_statement", "check_stored", "is_settings", "makers", "private_names"]
+__all__ = [
+    "check_class_statement",
+    "check_stored",
+    "decides_stores",
+    "is_settings",
+    "makers",
+    "private_names",
+    "stored_on",
+]
 
 
 @lru_cache(maxsize=1024)
@@ -57,6 +65,18 @@ def check_stored(class_: type, name: str, value: Any) -> None:
     for rules in _in_force():
         if rules.is_settings(class_, name):
             rules.check_stored(class_, value)
+
+
+def decides_stores(name: str) -> bool:
+    """Return whether a library decides about assignments to an attribute of its objects."""
+    return name in STORES
+
+
+def stored_on(receiver: Any, name: str) -> Any:
+    """Return the object on which such an attribute of *receiver* is set: a checking one, or the receiver."""
+    home = STORES[name]
+    library = find(home) if home in sys.modules else None
+    return receiver if library is None else library.stored_on(receiver)
 
 
 def _in_force() -> Iterator[ClassRules]:

@@ -14,7 +14,7 @@ Read `standard_set` first: the table of modules, with the members left out and r
 - `plain_values`, `struct`, `ipaddress`, `datetime`, `random`: values and formats that C code and caches
   trust;
 - `sys_streams`, `traceback`, `warnings`: output and errors of a run;
-- `source_modules`, `weakref`, `xml_etree`: modules whose source is compiled as guest code (``source_*.txt``).
+- `source_modules`, `weakref`: modules whose source is compiled as guest code; `sources` has their texts.
 """
 
 __all__: list[str] = []

@@ -3,7 +3,7 @@
 The loggers, handlers and levels of ``logging`` belong to the process, and the host logs through them. The
 guest's ``logging`` is compiled like its programs, and can do no more than these. The same holds for the
 collections of ``weakref``: dropping an item would call the real ones. The source of ``xml.etree`` is the
-interpreter's own, see `agex.sandbox.stdlib.xml_etree`.
+interpreter's own, see `agex.sandbox.stdlib.sources.xml_etree`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from agex.sandbox.language.compiler import compile_module
 from agex.sandbox.policy.module_grant import ModuleGrant, blank
 from agex.sandbox.runtime.context import asking, frames_of
-from agex.sandbox.stdlib import guest_facts, own_sources, texts, xml_etree
+from agex.sandbox.stdlib import guest_facts, texts
+from agex.sandbox.stdlib.sources import own_sources, xml_etree
 from agex.sandbox.stdlib.traceback import handled
 from agex.sandbox.stdlib.weakref import REFERENCES
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["WRITTEN", "WrittenGrant"]
 
 # Read at import: a worker that the kernel confines can open nothing but its installation later.
-_HERE = Path(__file__).parent
+_FOLDER = Path(__file__).parent / "sources"
 _OURS = tuple(
     """
     atexit concurrent.futures contextvars doctest filecmp fileinput gc getpass importlib inspect
@@ -34,8 +35,8 @@ _OURS = tuple(
     unittest.mock weakref
 """.split()
 )
-"""Modules whose source is a file beside this one."""
-_TEXTS = {name: (_HERE / f"source_{name.replace('.', '_')}.txt").read_text("utf-8") for name in _OURS}
+"""Modules whose source is a file in the folder ``sources``."""
+_TEXTS = {name: (_FOLDER / f"{name.replace('.', '_')}.txt").read_text("utf-8") for name in _OURS}
 
 WRITTEN = (*_OURS, *own_sources.MODULES, *xml_etree.MODULES)
 """Modules with a source of their own."""

@@ -7,16 +7,12 @@ from typing import Any
 
 from agex.errors import SandboxTypeError
 
-__all__ = ["NAMES", "setting"]
-
-NAMES = frozenset({"row_factory", "text_factory"})
-"""Attributes whose value the connection calls."""
+__all__ = ["stored_on"]
 
 
-def setting(receiver: Any) -> Any:
-    """Return the object on which an attribute of *receiver* is set: a checking one, or the receiver."""
-    sqlite: Any = sys.modules.get("sqlite3")
-    if sqlite is None or not issubclass(type(receiver), sqlite.Connection):
+def stored_on(receiver: Any) -> Any:
+    """Return the object on which a factory of *receiver* is set: a checking one for a host's connection."""
+    if not issubclass(type(receiver), sys.modules["sqlite3"].Connection):
         return receiver
     from agex.sandbox.libraries.sqlite import connections  # imports sqlite3
 

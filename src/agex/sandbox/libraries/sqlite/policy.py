@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from agex.sandbox.libraries.sqlite import attributes
 from agex.sandbox.policy.library import Guard, Library, Replacements, only
 
 __all__ = ["LIBRARIES"]
@@ -69,6 +70,7 @@ LIBRARIES = {
         },
         writable=frozenset({"Connection", "Cursor"}),
         sealed=("sqlite3.Connection", "sqlite3.Cursor"),
+        stored_on=attributes.stored_on,
         replace=_replace,
     )
 }

@@ -25,7 +25,7 @@ _WITHOUT = frozenset({"XMLParser", "iterparse", "_get_writer", "_ListDataStream"
 
 MODULES = ("xml.etree.ElementPath", "xml.etree.ElementTree")
 # Read at import, as the sources of `source_modules` are.
-_OURS = (Path(__file__).parent / "source_xml_etree.txt").read_text("utf-8")
+_OURS = (Path(__file__).parent / "xml_etree.txt").read_text("utf-8")
 
 
 @functools.cache
