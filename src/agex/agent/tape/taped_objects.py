@@ -48,13 +48,13 @@ def require_tapeable(registrations: Iterable[Registration], commands: Iterable[s
     """Refuse what acts on the world past the tape.
 
     Raises:
-        TapeError: a module has permissions: its functions run where the code runs, perhaps in a worker. Or the
-            terminal has commands of the host, which change files.
+        TapeError: a module has permissions: its functions run where the code runs, perhaps in a worker. Or
+            the terminal has commands of the host, which change files.
     """
     for name in commands:
         raise TapeError(
-            f"The terminal has the command {name!r} of the host, and commands are not kept on a tape: register "
-            "a function instead."
+            f"The terminal has the command {name!r} of the host, and commands are not kept on a tape: "
+            "register a function instead."
         )
     for one in registrations:
         if one.kind == "module" and one.permissions:
