@@ -70,7 +70,7 @@ def described(found: Any) -> dict[str, Any]:
 
 
 class _Side(KeptCode):
-    """What both sides have in common: guest code stays out."""
+    """The base of both sides: guest code stays out."""
 
     def __init__(self, sandbox: Sandbox, session: Session) -> None:
         super().__init__(sandbox, session)

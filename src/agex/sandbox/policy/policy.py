@@ -47,7 +47,7 @@ Visibility: TypeAlias = Literal["high", "medium", "low"]
 
 
 CLOCK = "clock!"
-"""The name of the host's clock: no name that guest code can write."""
+"""The name of the clock: none that guest code can write."""
 
 
 class MemberSpec(NamedTuple):
