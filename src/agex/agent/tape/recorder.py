@@ -387,8 +387,9 @@ class RecordedRun(TapedRun):
 
     def draw(self, name: str, *args: Any) -> Any:
         value = reading(name, args)
-        found = {"data": value} if isinstance(value, bytes) else {"value": value}
-        self._tape.add(ClockLine(run=self.number, turn=self.turn, name=name, **found))
+        data = value if isinstance(value, bytes) else None
+        known = 0 if data is not None else value
+        self._tape.add(ClockLine(run=self.number, turn=self.turn, name=name, value=known, data=data))
         return value
 
 
