@@ -22,6 +22,7 @@
         │   ├── TaskTimeout          out of turns
         │   │   ├── BudgetExceeded   out of tokens, money, seconds or calls
         │   │   └── StepLimitReached a TinyCodeAgent is out of steps                        (RuntimeError)
+        │   ├── TieError             no value has more of the task's samples than the next
         │   ├── TaskCancelled        the host cancelled it
         │   └── LLMFail              the model or its provider failed, retries included
         ├── TaskSuspended        a call waits for approval; carries ``.run`` and ``.call``
@@ -89,6 +90,7 @@ __all__ = [
     "TaskFail",
     "TaskSuspended",
     "TaskTimeout",
+    "TieError",
     "ToolDefinitionError",
     "ToolError",
     "UnpicklableVariableError",
@@ -233,6 +235,18 @@ class StepLimitReached(TaskTimeout, RuntimeError):
         super().__init__(message)
         self.steps_taken = steps_taken
         self.final_attempt_made = final_attempt_made
+
+
+class TieError(TaskError):
+    """The samples of a task agree on no value: two or more have the same number of them.
+
+    Attributes:
+        candidates: the values that as many samples agree on, in the order of the samples.
+    """
+
+    def __init__(self, message: str, candidates: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.candidates = candidates
 
 
 class TaskCancelled(TaskError):

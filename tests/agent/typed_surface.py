@@ -18,7 +18,7 @@ agent = Agent()
 def plain(x: int, y: str = "") -> list[int]: ...  # type: ignore[empty-body]
 
 
-@agent.task("primer", reuse=True)
+@agent.task("primer", reuse=True, samples=3, choose="first")
 def primed(x: int) -> str: ...  # type: ignore[empty-body]
 
 
@@ -37,6 +37,8 @@ def in_a_program() -> None:
     assert_type(plain(1), list[int])
     assert_type(plain.run(1, y="x"), Run[list[int]])
     assert_type(plain.using(budget=None)(1), list[int])
+    assert_type(plain.using(samples=3, choose="agree")(1), list[int])
+    assert_type(plain.using(samples=2, choose=lambda values: values[0])(1), list[int])
     assert_type(primed(1), str)
     assert_type(registered(2), int)
 

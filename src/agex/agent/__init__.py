@@ -29,6 +29,8 @@ from agex.agent.call.events import (
 )
 from agex.agent.durable.host_calls import HostCall
 from agex.agent.durable.saved_runs import RunInfo, runs
+from agex.agent.durable.solution_entries import Solution
+from agex.agent.task.kept_solutions import SolvedBy
 from agex.agent.task.run import Run
 from agex.agent.task.state_codec import remember
 from agex.agent.task.task import AsyncTask, Task
@@ -52,6 +54,8 @@ __all__ = [
     "OutputEvent",
     "Run",
     "RunInfo",
+    "Solution",
+    "SolvedBy",
     "SuccessEvent",
     "SystemNoteEvent",
     "Task",

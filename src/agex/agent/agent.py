@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from agex.agent.base import VIRTUAL_FS, AgentBase, Isolation, Python
 from agex.agent.call.budget import Budget
-from agex.agent.call.terms import Check
+from agex.agent.call.terms import Check, Choose
 from agex.agent.registration import Access, Registration
 from agex.agent.task.decorator import TaskDecorator, locals_of_caller
 from agex.agent.task.task import AnyTask, AsyncTask, Task
@@ -117,6 +117,8 @@ class Agent(AgentBase):
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
+        samples: int = 1,
+        choose: Choose = "first",
     ) -> TaskDecorator: ...
 
     @overload
@@ -129,6 +131,8 @@ class Agent(AgentBase):
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
+        samples: int = 1,
+        choose: Choose = "first",
     ) -> TaskDecorator: ...
 
     def task(self, first: Any = None, /, **settings: Any) -> Any:
@@ -142,7 +146,10 @@ class Agent(AgentBase):
                 first turn in the same place as the agent's; ``checks``, functions
                 ``f(value, inputs)`` that return None or True, or raise or return what is wrong;
                 ``examples``, calls that must hold, as ``((args, kwargs), expected)``;
-                ``reuse=True`` keeps the code of a solved task and tries it first next time.
+                ``reuse=True`` keeps the code of a solved task and tries it first next time;
+                ``samples=n`` runs it n times side by side, in forks of the state and with one budget, and
+                ``choose`` says which value is taken: that of the ``"first"`` to succeed, the one that most
+                ``"agree"`` on, or the one that a function of the list of values returns.
 
         Raises:
             DefinitionError: the function cannot be a task.

@@ -11,7 +11,15 @@ from agex.agent import AsyncTask, Run, Task
 from agex.agent.call.call import sharing
 from agex.contract import short_repr
 from agex.contract.real_types import class_name, is_subclass
-from agex.errors import AgexError, BudgetExceeded, ModelNotConfigured, TaskClarify, TaskFail, TaskTimeout
+from agex.errors import (
+    AgexError,
+    BudgetExceeded,
+    ModelNotConfigured,
+    TaskClarify,
+    TaskFail,
+    TaskTimeout,
+    TieError,
+)
 from agex.evals.case import Case
 from agex.evals.judges import Judge, Seen, Verdict, ask, equals, named_judges
 from agex.models import Usage
@@ -20,15 +28,16 @@ __all__ = ["Outcome", "Status", "Subject", "Trial", "attempt", "raised_is"]
 
 Status: TypeAlias = Literal["passed", "failed", "error", "stopped"]
 """``passed``: every judge said yes. ``failed``: one said no, or the task ended without a value by its own
-doing: it gave up, asked back, or was out of turns or of its own budget. ``error``: something else was
-raised, by what is tried or by a judge. ``stopped``: the budget of the whole evaluation was used up."""
+doing: it gave up, asked back, was out of turns or of its own budget, or its samples tied. ``error``:
+something else was raised, by what is tried or by a judge. ``stopped``: the budget of the whole evaluation was
+used up."""
 
 Subject: TypeAlias = Task[..., Any] | AsyncTask[..., Any] | Callable[..., Any]
 """The subject: a task, or a function of the inputs that returns a value, an `agex.Run` or an `Outcome`."""
 
 _ENDS_ALL = (KeyboardInterrupt, ModelNotConfigured)
 """Exceptions that end the evaluation, not one trial. Guest code cannot raise these."""
-_OWN_DOING = (TaskFail, TaskClarify, TaskTimeout)
+_OWN_DOING = (TaskFail, TaskClarify, TaskTimeout, TieError)
 _REASON_CHARS = 500
 _args = vars(BaseException)["args"].__get__
 

@@ -102,6 +102,8 @@ class Request:
     """How many actions of the reply are read."""
     attempt: int = 0
     """How many turns of this task went before: a sampling model varies by it."""
+    sample: int = 0
+    """Which sample of a task call asks, from 1; 0 for a call that has none. Drawing varies by it, too."""
     prefill: str = ""
     """How the answer begins. A model of style ``completion`` goes on from here and its reply's
     text includes it; others ignore it."""

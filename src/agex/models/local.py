@@ -1,8 +1,8 @@
 """A small model on this machine's own CPU, through llama.cpp (the ``xllamacpp`` wheel).
 
 One engine a weights file and process, shared by all models and threads; it answers one
-request after the other. The first turn of a task is greedy, later ones sample with a seed
-taken from the request, so that the same request always gets the same answer.
+request after the other. The first turn of a task is greedy, later ones and further samples draw with a
+seed taken from the request, so that the same request always gets the same answer.
 """
 
 from __future__ import annotations
@@ -192,10 +192,12 @@ def _body(request: Request, settings: LocalSettings) -> dict[str, Any]:
 
 
 def _sampling(request: Request) -> dict[str, Any]:
-    if request.attempt == 0:
+    further = max(request.sample - 1, 0)
+    if request.attempt == further == 0:
         return {"temperature": 0.0}
-    digest = hashlib.sha256(f"{request.attempt}\n{request}".encode("utf-8", "surrogatepass")).digest()
-    temperature = min(0.2 + 0.2 * request.attempt, 0.8)
+    which = f"{request.attempt}\n" if further == 0 else f"{request.attempt}/{further}\n"
+    digest = hashlib.sha256(f"{which}{request}".encode("utf-8", "surrogatepass")).digest()
+    temperature = min(0.2 + 0.2 * (request.attempt + further), 0.8)
     return {"temperature": temperature, "top_p": 0.95, "seed": int.from_bytes(digest[:4], "big") >> 1}
 
 

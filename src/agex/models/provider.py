@@ -117,7 +117,7 @@ class PydanticAIModel(Model):
 
     async def _request(self, model: ProviderModel, request: Request, on_text: OnText | None) -> Reply:
         try:
-            response = await _respond(model, request, self._settings(model), on_text)
+            response = await _respond(model, request, self._settings(model, request.sample), on_text)
         except Exception as error:
             failure = _as_model_error(error, model)
             if failure is None:
@@ -125,14 +125,32 @@ class PydanticAIModel(Model):
             raise failure from error
         return _reply(response, request)
 
-    def _settings(self, model: ProviderModel) -> ModelSettings:
+    def _settings(self, model: ProviderModel, sample: int) -> ModelSettings:
         own = model.settings or {}
         settings: ModelSettings = {}
         if own.keys().isdisjoint({"timeout", "request_timeout"}):
             settings["request_timeout"] = self._seconds
         if "max_retries" not in own and "max_retries" not in model.unsupported_settings:
             settings["max_retries"] = 0  # repeating is the agent's business: it counts, and says so
+        if sample > 1:
+            _vary(settings, own, sample - 1)
         return settings
+
+
+def _vary(settings: ModelSettings, own: ModelSettings, further: int) -> None:
+    """Let a further sample of a task draw otherwise than the first, which has the model's own settings.
+
+    A model that has no such setting ignores it, says pydantic-ai; Anthropic refuses a temperature while
+    it thinks. Without one of its own, a model draws at about 1.
+    """
+    settings["seed"] = (own.get("seed") or 0) + further
+    if own.get("thinking") or "anthropic_thinking" in own:
+        return
+    fixed = own.get("temperature")
+    if fixed is None:
+        settings["temperature"] = max(1.0 - 0.1 * further, 0.5)
+    else:
+        settings["temperature"] = min(fixed + 0.2 * further, max(fixed, 1.0))
 
 
 _SPLITTING = ("pydantic_ai.models.openai", "pydantic_ai.models.groq", "pydantic_ai.models.huggingface")

@@ -6,13 +6,13 @@ import abc
 import keyword
 import re
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from agex.display import Shown
 from agex.errors import StateError
 from agex.state.working.view import View
 
-__all__ = ["Past", "State", "View", "require_name"]
+__all__ = ["Forks", "Past", "State", "View", "require_name"]
 
 
 class State(Shown, View, MutableMapping[str, Any]):
@@ -52,6 +52,14 @@ class State(Shown, View, MutableMapping[str, Any]):
         """
         return self
 
+    def forks(self, label: str, count: int) -> Forks:
+        """Begin *count* copies of this state, for tasks that run side by side; one may be taken over.
+
+        Raises:
+            StateError: this kind of state cannot be copied.
+        """
+        raise StateError(f"{type(self).__name__} states cannot be copied; give Live() or Versioned(...).")
+
     def sketch(self, name: str) -> Any:
         """Return a variable to be shown; no stored guest code runs.
 
@@ -66,6 +74,29 @@ class State(Shown, View, MutableMapping[str, Any]):
     def recent(self) -> list[str]:
         """Return the variables that the last commit changed; all of them, where there are no commits."""
         return list(self)
+
+
+class Forks(Protocol):
+    """Copies of a state as it was at one moment.
+
+    Attributes:
+        states: the copies, in order.
+    """
+
+    @property
+    def states(self) -> Sequence[State]: ...
+
+    def take(self, number: int) -> str | None:
+        """Let the state be what copy *number*, from 0, has become; return the commit, where there are some.
+
+        Raises:
+            StateConflict: another task or the host changed the same meanwhile. Nothing is taken.
+        """
+        ...
+
+    def drop(self, *, keep: int | None = None) -> None:
+        """Let go of the copies, but for one."""
+        ...
 
 
 class Past(Shown, Mapping[str, Any]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from agex import values
@@ -136,6 +136,25 @@ class Live(State):
     def view(self, caller: View | None = None) -> View:
         return LiveView(self, self._writes)
 
+    def forks(self, label: str, count: int) -> LiveForks:
+        return LiveForks(self, count)
+
+    def fork(self) -> LiveFork:
+        """Return a copy of this state as it is now; what cannot be copied is in both."""
+        with self._lock:
+            self._open()
+            variables = self._copied(self._variables)
+            cache = self._copied({CACHE: self._cache})[CACHE]
+            fork = LiveFork(self, self._writes.count)
+            fork.begin(variables, cache, self._imports, self._classes, self._guest)
+        for path, entry in self.files.entries.items():
+            fork.files.put(path, self.files[path], created=entry.created, modified=entry.modified)
+        fork.mark()
+        return fork
+
+    def _copied(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+        return values.copied(variables, allow=values.Allow(self._classes), guest=self._guest)
+
     def take(self, changes: Mapping[str, Any], gone: Iterable[str], party: object, since: int) -> list[str]:
         """Take over what a task bound, and note it; return the names that it lost, then nothing is taken."""
         with self._lock:
@@ -185,6 +204,92 @@ class Live(State):
 
     def __repr__(self) -> str:
         return f"Live({', '.join(sorted(self.snapshot(packed=True)))})"
+
+
+class LiveFork(Live):
+    """A copy of a live state, which knows what changed since it was made."""
+
+    def __init__(self, origin: Live, since: int) -> None:
+        super().__init__()
+        self._origin = origin
+        self._since = since
+
+    def begin(
+        self,
+        variables: dict[str, Any],
+        cache: Any,
+        imports: Mapping[str, str],
+        classes: Iterable[type],
+        guest: values.GuestCode | None,
+    ) -> None:
+        """Hold what the state has."""
+        self._variables, self._cache = variables, cache
+        self._imports, self._classes, self._guest = dict(imports), set(classes), guest
+
+    def mark(self) -> None:
+        """Remember what is here now."""
+        self._was = dict(self._variables)
+        self._looked = self._looks()
+        self._were_files = {path: self.files[path] for path in self.files.entries}
+        self._were_imports = dict(self._imports)
+
+    def _looks(self) -> dict[str, values.Fingerprint]:
+        """Return how each variable, and the cache, looks: two that share objects look the same."""
+        allow = values.Allow(self._classes)
+        found = {name: value for name, value in self._variables.items() if type(value) is not values.Packed}
+        groups = values.encode(found, allow=allow, guest=self._guest)
+        cached = [] if type(self._cache) is values.Packed else [self._cache]
+        looks = {name: values.fingerprint(group) for group in groups for name in group.names}
+        for cache in cached:
+            (group,) = values.encode({CACHE: cache}, allow=allow, guest=self._guest)
+            looks[f"{CACHE}!"] = values.fingerprint(group)
+        return looks
+
+    def give_back(self) -> None:
+        """Let the state that this is a copy of have what changed here.
+
+        Raises:
+            StateConflict: others bound the same names meanwhile. Nothing of the variables is given.
+        """
+        looks = self._looks()
+        changed = {
+            name: value
+            for name, value in self._variables.items()
+            if self._was.get(name, self) is not value or looks.get(name) != self._looked.get(name)
+        }
+        gone = self._was.keys() - self._variables.keys()
+        lost = self._origin.take(changed, gone, self, self._since)
+        if lost:
+            raise StateConflict(
+                f"Changed at the same time by another task or the host, which came first: "
+                f"{', '.join(sorted(lost))}. The state has their change. Call the task again, it then begins "
+                "with what is there now."
+            )
+        if looks.get(f"{CACHE}!") != self._looked.get(f"{CACHE}!") or type(self._cache) is values.Packed:
+            self._origin.write_cache(self._cache)
+        self._origin.write_imports(self._were_imports, self._imports)
+        for event in self._events:
+            self._origin.record(event)
+        files = self._origin.files
+        for path, entry in self.files.entries.items():
+            if self._were_files.get(path) is not self.files[path]:
+                files.put(path, self.files[path], created=entry.created, modified=entry.modified)
+        for path in self._were_files.keys() - self.files.entries.keys():
+            if path in files.entries:
+                del files[path]
+
+
+class LiveForks:
+    """Copies of a live state."""
+
+    def __init__(self, state: Live, count: int) -> None:
+        self.states: Sequence[LiveFork] = [state.fork() for _ in range(count)]
+
+    def take(self, number: int) -> None:
+        self.states[number].give_back()
+
+    def drop(self, *, keep: int | None = None) -> None:
+        """Do nothing: they are in memory only."""
 
 
 class LiveView(View):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NoReturn
@@ -410,6 +410,41 @@ class Versioned(Repository):
                     raise StateError(f"There is a branch {name!r} already; choose another name.") from error
             return Versioned(self.store, branch=name, create=True, classes=self._classes)
 
+    def forks(self, label: str, count: int) -> VersionedForks:
+        return VersionedForks(self, label, count)
+
+    def settle_host(self) -> str | None:
+        """Commit what the host changed, and nothing of a task that is at work; return the head."""
+        with self._lock:
+            line = self._tasks.host
+            if self._tasks.is_at_work(line):
+                self._tasks.commit_of_host()
+            elif self._head is not None or line.pending or line.variables.names() or self.files.is_changed:
+                self._commit("changes of the host")
+            return self._head
+
+    def take_over(self, fork: Versioned, since: str | None) -> str:
+        """Let this branch go on from where a fork of it is, which began at the commit *since*.
+
+        Where others committed meanwhile, what the fork changed is merged, and its events are recorded again.
+
+        Raises:
+            StateConflict: both changed the same variable or file. Nothing is taken.
+        """
+        with self._lock:
+            theirs = fork.head
+            assert theirs is not None, "a task that is over was committed"
+            if self.settle_host() == since:
+                self.reset(theirs)
+                return theirs
+            known = 0 if since is None else len(events_until(self._journal, since))
+            try:
+                self.merge(fork)
+            except StateConflict as error:
+                raise StateConflict(f"{error} What was to be taken is on branch {fork.branch!r}.") from error
+            self._tasks.host.pending += events_until(self._journal, theirs)[known:]
+            return self._commit(f"events of {theirs[:12]}")
+
     def delete_branch(self, name: str) -> None:
         """Delete a branch. Commits that nothing else reaches stay until `gc`.
 
@@ -488,6 +523,26 @@ class Versioned(Repository):
                 keep = (self.branch, self._writer.side)
                 dropped = drop_conflicts(self._journal, conflicts_older_than, keep=keep)
         return replace(self._journal.gc(), branches=dropped)
+
+
+class VersionedForks:
+    """Branches that begin at one commit of a state."""
+
+    def __init__(self, state: Versioned, label: str, count: int) -> None:
+        self._state = state
+        self._start = state.settle_host()
+        stem = state.branch.removeprefix(CONFLICTS)
+        names = [f"{stem}-sample-{label}-{number}" for number in range(1, count + 1)]
+        self.states: Sequence[Versioned] = [state.fork(name, at=self._start) for name in names]
+
+    def take(self, number: int) -> str:
+        return self._state.take_over(self.states[number], self._start)
+
+    def drop(self, *, keep: int | None = None) -> None:
+        there = self._state.branches()
+        for number, fork in enumerate(self.states):
+            if number != keep and fork.branch in there:
+                self._state.delete_branch(fork.branch)
 
 
 def _opened(store: KVStore, branch: str, classes: tuple[type, ...], create: bool = False) -> Versioned:

@@ -202,7 +202,7 @@ class RecordingModel(Model):
 class ReplayModel(Model):
     """Answer requests from a recording at *path*.
 
-    A request is found by its messages, images, offered actions and attempt, whatever the
+    A request is found by its messages, images, offered actions, attempt and sample, whatever the
     order. The same request recorded several times gives its answers in sequence. A request
     that was not recorded raises :class:`ReplayMiss` with the difference to the nearest one.
     """
@@ -257,7 +257,8 @@ def _digest(request: Request) -> str:
         (m.role, m.content, [(i.media_type, hashlib.sha256(i.data).hexdigest()) for i in m.images])
         for m in request.messages
     ]
-    key = json.dumps([messages, list(request.actions), request.attempt, request.prefill])
+    which = [request.sample] if request.sample else []  # recordings of before have none
+    key = json.dumps([messages, list(request.actions), request.attempt, request.prefill, *which])
     return hashlib.sha256(key.encode()).hexdigest()
 
 

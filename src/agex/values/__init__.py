@@ -23,7 +23,7 @@ from agex.values.code.outline import Sketch
 from agex.values.decoder import decode
 from agex.values.diff import diff_values, show_value
 from agex.values.encoder import encode
-from agex.values.packed_variables import Packed, frozen, opened, packed_groups, sketched
+from agex.values.packed_variables import Packed, copied, frozen, opened, packed_groups, sketched
 
 __all__ = [
     "BLOCK",
@@ -39,6 +39,7 @@ __all__ = [
     "Recipe",
     "SealingCode",
     "Sketch",
+    "copied",
     "cut",
     "decode",
     "diff_values",

@@ -14,7 +14,7 @@ from agex.values.code.outline import Sketch
 from agex.values.decoder import decode
 from agex.values.encoder import encode
 
-__all__ = ["Packed", "frozen", "opened", "packed_groups", "sketched"]
+__all__ = ["Packed", "copied", "frozen", "opened", "packed_groups", "sketched"]
 
 
 class Packed:
@@ -94,6 +94,20 @@ def packed_groups(variables: Mapping[str, Any]) -> Iterator[Group]:
 
 def _is_of(value: Any, group: Group, name: str) -> bool:
     return type(value) is Packed and value.group is group and value.name == name
+
+
+def copied(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | None) -> dict[str, Any]:
+    """Return copies of variables, of which those that share objects still share them.
+
+    A variable with a part that cannot be kept, and those it shares objects with, are returned as they are;
+    so are packed ones, which nobody changes.
+    """
+    found = dict(variables)
+    live = {name: value for name, value in variables.items() if type(value) is not Packed}
+    for group in encode(live, allow=allow, guest=guest):
+        if not group.lost:
+            found.update(decode(_own(group), allow=allow, guest=guest))
+    return found
 
 
 def frozen(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode) -> dict[str, Any]:

@@ -78,6 +78,12 @@ class AgentBase(Registry):
         return own if where is None else own.over(where.files)
 
     @property
+    def is_forkable(self) -> bool:
+        """Whether tasks can run side by side on copies of the workspace, or there is none."""
+        workspace = self._workspace()
+        return workspace is None or workspace.is_virtual
+
+    @property
     def extras(self) -> str:
         """The part of the prompt that lists skills and commands of the terminal."""
         from agex.agent.prompt.skills import listed

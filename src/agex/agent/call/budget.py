@@ -57,6 +57,7 @@ class Ledger:
         self._started = clock()
         self._spent: float | None = None
         self._used = Usage()
+        self._under_way = 0
         self._lock = threading.Lock()
 
     @property
@@ -98,7 +99,30 @@ class Ledger:
     def admit(self) -> None:
         """Let the next request pass, or raise BudgetExceeded."""
         for ledger in self._chain():
-            ledger._check()
+            with ledger._lock:
+                ledger._check()
+
+    def reserve(self) -> None:
+        """Like :meth:`admit`, and count the request from now on: others may be sent meanwhile.
+
+        One that is given up is never settled, and stays counted: it was sent.
+        """
+        passed: list[Ledger] = []
+        try:
+            for ledger in self._chain():
+                with ledger._lock:
+                    ledger._check()
+                    ledger._under_way += 1
+                passed.append(ledger)
+        except BudgetExceeded:
+            for ledger in passed:
+                with ledger._lock:
+                    ledger._under_way -= 1
+            raise
+
+    def settle(self, usage: Usage) -> None:
+        """Book the usage of a request that was reserved, see :meth:`charge`."""
+        self._book(usage, settled=1)
 
     def charge(self, usage: Usage) -> None:
         """Book *usage* here and with every caller; an unknown price breaks a limit in dollars.
@@ -106,9 +130,13 @@ class Ledger:
         Raises:
             BudgetExceeded: the price is unknown and ``usd`` is limited.
         """
+        self._book(usage)
+
+    def _book(self, usage: Usage, *, settled: int = 0) -> None:
         for ledger in self._chain():
             with ledger._lock:
                 ledger._used += usage
+                ledger._under_way -= settled
         if usage.cost is None and any(ledger.budget.usd is not None for ledger in self._chain()):
             raise BudgetExceeded(
                 "The price of a model request is unknown, so the budget in dollars cannot be kept; "
@@ -122,12 +150,12 @@ class Ledger:
             ledger = ledger.parent
 
     def _check(self) -> None:
-        used, budget = self.used, self.budget
+        used, budget = self._used, self.budget
         spent = (
             ("tokens", used.tokens, budget.tokens),
             ("usd", used.cost, budget.usd),
             ("seconds", round(self.seconds, 3), budget.seconds),
-            ("calls", used.requests, budget.calls),
+            ("calls", used.requests + self._under_way, budget.calls),
         )
         for name, amount, limit in spent:
             if limit is not None and (amount is None or amount >= limit):

@@ -33,6 +33,7 @@ __all__ = [
     "OnToken",
     "Token",
     "current_call",
+    "driven",
     "host_time",
     "payer",
     "runs_on",
@@ -136,6 +137,8 @@ class Call:
         tape: this run on the tape that is on; None for none.
         on_approval: answers whether a call to the world may be made.
         commit: the last commit of this call, where the state has commits.
+        sample: which of the samples of the call above it is, from 1.
+        has_samples: whether it runs no code itself, and those below it are its samples.
         loop: the event loop of an async task.
         watchers: called after each event, in whatever thread it happens.
         fault: the last error that a host function raised when this code or that of a task below called it.
@@ -153,9 +156,13 @@ class Call:
         on_token: OnToken | None = None,
         on_approval: OnApproval | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
+        sample: int | None = None,
+        has_samples: bool = False,
     ) -> None:
         self.ledger = ledger
         self.agent = agent
+        self.has_samples = has_samples
+        self.sample: int | None = sample if sample is not None or parent is None else parent.sample
         self.parent = parent
         self.state = state
         self.on_event = on_event
@@ -365,6 +372,12 @@ class Call:
         """How many calls are above this one."""
         return sum(1 for _ in self._chain()) - 1
 
+    @property
+    def caller(self) -> Call | None:
+        """The call whose agent's code made this one; None where the host did."""
+        above = (call for call in self._chain() if call is not self and not call.has_samples)
+        return next(above, None)
+
     def above(self) -> Iterator[Call]:
         """Yield this call and those above it, from the inside out."""
         return self._chain()
@@ -374,6 +387,25 @@ class Call:
         while call is not None:
             yield call
             call = call.parent
+
+
+@contextmanager
+def driven(call: Call, name: str) -> Iterator[None]:
+    """Let a call be withdrawn while this asyncio task carries it out.
+
+    A withdrawal is a ``TaskCancelled``, not asyncio's own.
+    """
+    task = asyncio.current_task()
+    call.driven_by(task)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not call.withdrawn or task is None:
+            raise
+        task.uncancel()
+        raise TaskCancelled(f"Task {name!r} was cancelled by its caller.") from None
+    finally:
+        call.driven_by(None)
 
 
 def too_deep(count: str) -> DefinitionError:

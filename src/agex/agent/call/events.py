@@ -162,6 +162,8 @@ class _Event(Shown, BaseModel):
     """The commit that contains this event and its effect; None where the state has no commits."""
     parent_hash: str | None = None
     """The commit before."""
+    sample: int | None = None
+    """Which of the samples of a call, from 1; None for a call that has none."""
 
     @model_serializer(mode="wrap")
     def _serialize(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
@@ -183,7 +185,8 @@ class _Event(Shown, BaseModel):
         """Return the event as a page for a reader."""
         where = f"{self.agent}.{self.task}"
         what = self.type.replace("task_", "").replace("_", " ")  # type: ignore[attr-defined]  # each kind has its own
-        facts = [what, *([f"turn {self.turn}"] if self.turn else []), *self._facts()]
+        which = [f"sample {self.sample}"] if self.sample else []
+        facts = [what, *which, *([f"turn {self.turn}"] if self.turn else []), *self._facts()]
         return Page(title=where, facts=facts, parts=tuple(self._parts()), tone=self._tone())
 
     def _facts(self) -> Iterator[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from agex.agent.call.budget import Budget
 from agex.agent.call.call import OnApproval, OnEvent, OnToken
+from agex.agent.call.terms import Choose, require_samples
 from agex.agent.registration import is_async
 from agex.errors import DefinitionError
 from agex.state import State
@@ -30,7 +31,7 @@ UNSET: Any = Unset.UNSET
 """Not given; None is something else."""
 
 
-_NAMES = ("state", "on_event", "on_token", "budget", "on_approval")
+_NAMES = ("state", "on_event", "on_token", "budget", "on_approval", "samples", "choose")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +46,19 @@ class CallOptions:
     """Replaces the budget of the agent."""
     on_approval: OnApproval | None = None
     """Answers in place whether a call that needs approval may be made."""
+    samples: int = UNSET
+    """Replaces the task's own number of runs side by side."""
+    choose: Choose = UNSET
+    """Replaces the task's own choice among them."""
 
-    def taken_from(self, kwargs: Mapping[str, Any]) -> tuple[CallOptions, dict[str, Any]]:
-        """Return these options with those in *kwargs* set, and the other keywords."""
-        own = {name: kwargs[name] for name in _NAMES if name in kwargs}
+    def taken_from(
+        self, kwargs: Mapping[str, Any], parameters: Collection[str] = ()
+    ) -> tuple[CallOptions, dict[str, Any]]:
+        """Return these options with those in *kwargs* set, and the other keywords.
+
+        A keyword that is one of the task's own *parameters* is its argument.
+        """
+        own = {name: kwargs[name] for name in _NAMES if name in kwargs and name not in parameters}
         rest = {name: value for name, value in kwargs.items() if name not in own}
         return replace(self, **own), rest
 
@@ -63,6 +73,9 @@ class CallOptions:
             self.state,
             (State, type(None), type(UNSET)),
             "state=Live(), state=Versioned(...) or None",
+        )
+        require_samples(
+            1 if self.samples is UNSET else self.samples, "first" if self.choose is UNSET else self.choose
         )
         _require("budget", self.budget, (Budget, type(None)), "budget=Budget(tokens=...)")
         handlers = (

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
+from agex.agent.registration import is_async
 from agex.contract import Example, TaskSignature, preview
 from agex.errors import DefinitionError, InputError
 
-__all__ = ["Check", "Definition", "Inputs", "Terms", "example_inputs"]
+__all__ = ["Check", "Choose", "Definition", "Inputs", "Terms", "example_inputs", "require_samples"]
 
 Check: TypeAlias = Callable[[Any, Any], Any]
 """``check(value, inputs)``: returns None or True, or raises or returns a message."""
+
+
+Choose: TypeAlias = Literal["first", "agree"] | Callable[[list[Any]], Any]
+"""How one of several values is chosen: ``"first"``, ``"agree"``, or a function of them that returns one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +41,10 @@ class Definition:
     """Code run before the first turn, in the same place."""
     reuse: bool = False
     """Keep the code that solved the task and try it first next time."""
+    samples: int = 1
+    """Runs side by side, of which one is chosen."""
+    choose: Choose = "first"
+    """How it is chosen."""
 
 
 class Inputs(SimpleNamespace):
@@ -63,6 +72,24 @@ class Inputs(SimpleNamespace):
 
     def __repr__(self) -> str:
         return f"inputs({', '.join(f'{name}={preview(value, 80)}' for name, value in vars(self).items())})"
+
+
+def require_samples(samples: object, choose: object) -> None:
+    """Refuse a number of samples, or a choice among them, that there is not.
+
+    Raises:
+        DefinitionError: with the right form.
+    """
+    if type(samples) is not int or samples < 1:
+        raise DefinitionError(f"samples={samples!r}: give a number of runs, 1 or more.")
+    if isinstance(choose, str) and choose not in ("first", "agree"):
+        raise DefinitionError(
+            f"choose={choose!r}: give 'first', 'agree' or a function of the list of values."
+        )
+    if not isinstance(choose, str) and (not callable(choose) or is_async(choose)):
+        raise DefinitionError(
+            f"choose={choose!r}: give 'first', 'agree' or a function (def, not async) of the list of values."
+        )
 
 
 def example_inputs(example: Example, signature: TaskSignature) -> dict[str, Any] | None:

@@ -231,10 +231,16 @@ class Plan:
     kept_code: str | None = None
     """Code that solved this task before: tried first, before any model is asked."""
     run_id: str = field(default_factory=lambda: uuid4().hex)
+    sample: int | None = None
+    """Which of several runs of one call it is, from 1, or belongs to."""
 
     def event(self, kind: type[E], turn: int, **fields: Any) -> Emit:
         """Return the effect that records an event of this task."""
-        return Emit(kind(agent=self.agent, task=self.task, run_id=self.run_id, turn=turn, **fields))
+        return Emit(
+            kind(
+                agent=self.agent, task=self.task, run_id=self.run_id, sample=self.sample, turn=turn, **fields
+            )
+        )
 
 
 @dataclass
@@ -248,6 +254,8 @@ class Talk:
     failed: int = 0
     """Turns of this model that failed."""
     tried: list[Tried] = field(default_factory=list)
+    kept_failure: str | None = None
+    """Why the kept code did not solve the task; None where it was not tried, or did."""
 
 
 def solve(
@@ -278,7 +286,7 @@ def solve(
         TaskTimeout: the turns are used up, or (BudgetExceeded) the budget is.
         LLMFail: the model could not be asked.
     """
-    ending = (yield from _try_kept_code(plan)) if plan.kept_code is not None and turn == 0 else None
+    ending = (yield from _try_kept_code(plan, talk)) if plan.kept_code is not None and turn == 0 else None
     last = ""
     end = turn + plan.max_iterations if last_turn is None else last_turn
     while ending is None:
@@ -332,7 +340,7 @@ def _turns(count: int) -> str:
     return f"{count} turn{'' if count == 1 else 's'}"
 
 
-def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
+def _try_kept_code(plan: Plan, talk: Talk) -> Loop[Ending | None]:
     kept = PythonAction(code=plan.kept_code or "")
     observation: Observation = yield Execute(kept, 0, Progress(turn=0, reply=Reply(actions=(kept,))))
     if observation.files:
@@ -341,6 +349,7 @@ def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
         note = "Solved by the code kept from an earlier call; no model was asked."
         yield plan.event(SystemNoteEvent, 0, message=note)
         return observation.ending
+    talk.kept_failure = observation.text or "it ended the task without a value"
     note = (
         f"The code kept from an earlier call did not solve this one; the model is asked.\n{observation.text}"
     )
@@ -351,14 +360,14 @@ def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
 def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int, model: int) -> Loop[Reply]:
     retries = 0
     while True:
-        yield from _within_budget(plan, turn, ledger.admit)
+        yield from _within_budget(plan, turn, ledger.reserve)
         started = ledger.seconds
         try:
             # A little more than is left, so that the budget is used up when the wait is over.
             limit = min(plan.llm_timeout, ledger.seconds_left + 0.01)
             reply = _readable((yield Ask(request, turn, limit, model)))
         except ModelError as error:
-            yield from _within_budget(plan, turn, ledger.charge, Usage(requests=1))
+            yield from _within_budget(plan, turn, ledger.settle, Usage(requests=1))
             if ledger.seconds_left <= 0:
                 yield from _within_budget(plan, turn, ledger.admit)
             again = error.retryable and retries < plan.llm_retries and not _asks_too_much(plan, error)
@@ -382,14 +391,14 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int, model: int) ->
                 model=plan.models[model],
                 seconds=ledger.seconds - started,
             )
-            yield from _within_budget(plan, turn, ledger.charge, reply.usage)
+            yield from _within_budget(plan, turn, ledger.settle, reply.usage)
             return reply
 
 
 def _sendable(plan: Plan, request: Request) -> Request:
     """Return the request as it can be sent; primers, inputs and answers may hold half a character."""
     messages = tuple(replace(one, content=encodable(one.content)) for one in request.messages)
-    return replace(request, messages=messages, max_actions=plan.max_actions)
+    return replace(request, messages=messages, max_actions=plan.max_actions, sample=plan.sample or 0)
 
 
 def _readable(reply: Reply) -> Reply:

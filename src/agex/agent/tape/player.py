@@ -70,7 +70,8 @@ class Player:
             found = [
                 one
                 for one in self._left
-                if (one.head.agent, one.head.task, one.head.parent) == (begins.agent, begins.task, parent)
+                if (one.head.agent, one.head.task, one.head.parent, one.head.sample)
+                == (begins.agent, begins.task, parent, begins.sample)
             ]
             if not found:
                 rest = ", ".join(f"{one.head.agent}.{one.head.task}" for one in self._left) or "none"
@@ -149,8 +150,7 @@ class ReplayedRun(TapedRun):
     def models(self) -> tuple[Model, ...]:
         return self._models
 
-    @property
-    def kept_code(self) -> str | None:
+    def tried(self, code: str | None) -> str | None:
         return self._head.kept_code
 
     @property

@@ -149,28 +149,27 @@ class RecordedRun(TapedRun):
         self._give_out(descriptions)
         self._inputs: dict[str, Any] = {}
         inputs = {name: self._input(name, value) for name, value in begins.inputs.items()}
-        tape.add(
-            RunLine(
-                run=number,
-                parent=None if begins.parent is None else begins.parent.number,
-                agent=begins.agent,
-                task=begins.task,
-                means=begins.means,
-                models=tuple(map(_model, self._models)),
-                kept_code=begins.kept_code,
-                seed=self._seed,
-                inputs=inputs,
-                objects=descriptions,
-            )
+        self._head = RunLine(
+            run=number,
+            parent=None if begins.parent is None else begins.parent.number,
+            sample=begins.sample,
+            agent=begins.agent,
+            task=begins.task,
+            means=begins.means,
+            models=tuple(map(_model, self._models)),
+            seed=self._seed,
+            inputs=inputs,
+            objects=descriptions,
         )
+        self._place = tape.add(self._head)
 
     @property
     def models(self) -> tuple[Model, ...]:
         return self._models
 
-    @property
-    def kept_code(self) -> str | None:
-        return self.begins.kept_code
+    def tried(self, code: str | None) -> str | None:
+        self._tape.replace(self._place, self._head.model_copy(update={"kept_code": code}))
+        return code
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -388,7 +387,7 @@ class RecordedRun(TapedRun):
     def draw(self, name: str, *args: Any) -> Any:
         value = reading(name, args)
         data = value if isinstance(value, bytes) else None
-        known = 0 if data is not None else value
+        known: Any = 0 if data is not None else value
         self._tape.add(ClockLine(run=self.number, turn=self.turn, name=name, value=known, data=data))
         return value
 

@@ -108,7 +108,10 @@ class RunLine(Record):
     means: dict[str, str] = Field(default_factory=dict)
     """The things that its code may use, each as text by its name."""
     models: tuple[ModelRecord, ...] = ()
+    sample: int | None = None
+    """Which of the samples of a call it is."""
     kept_code: str | None = None
+    """Code that solved the task before, and was tried first."""
     seed: int
     """Of the generators of random numbers."""
     inputs: dict[str, ValueRecord] = Field(default_factory=dict)

@@ -50,7 +50,6 @@ class Begins:
     task: str
     means: dict[str, str]
     models: Callable[[], tuple[Model, ...]]
-    kept_code: str | None
     inputs: Mapping[str, Any]
     registrations: tuple[Registration, ...]
     sandbox: Sandbox
@@ -58,6 +57,8 @@ class Begins:
     classes: set[type]
     """Classes whose instances are kept by their fields."""
     parent: TapedRun | None
+    sample: int | None = None
+    """Which of the samples of a call it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,10 +136,9 @@ class TapedRun(ABC):
     def models(self) -> tuple[Model, ...]:
         """The models to ask."""
 
-    @property
     @abstractmethod
-    def kept_code(self) -> str | None:
-        """Code that solved the task before."""
+    def tried(self, code: str | None) -> str | None:
+        """Return the kept code that is tried, of that which was found."""
 
     @property
     @abstractmethod

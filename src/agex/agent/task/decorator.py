@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from agex.agent.call.terms import Check, Definition, Terms, example_inputs
+from agex.agent.call.terms import Check, Choose, Definition, Terms, example_inputs, require_samples
 from agex.agent.registration import is_async
 from agex.agent.task.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
@@ -35,13 +35,18 @@ class TaskDecorator:
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
+        samples: int = 1,
+        choose: Choose = "first",
     ) -> None:
+        require_samples(samples, choose)
         self._agent = agent
         self._primer = primer
         self._setup = setup
         self._checks = tuple(checks)
         self._examples = tuple(examples)
         self._reuse = reuse
+        self._samples = samples
+        self._choose: Choose = choose
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -71,7 +76,14 @@ class TaskDecorator:
             checks=self._checks,
             examples=examples,
         )
-        definition = Definition(terms=terms, primer=self._primer, setup=self._setup, reuse=self._reuse)
+        definition = Definition(
+            terms=terms,
+            primer=self._primer,
+            setup=self._setup,
+            reuse=self._reuse,
+            samples=self._samples,
+            choose=self._choose,
+        )
         kind = AsyncTask if signature.is_async else Task
         task: AnyTask[Any, Any] = kind(self._agent, plain, definition)
         return task

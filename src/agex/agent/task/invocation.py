@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from agex import values
+from agex._interpreter.threads import off_loop
 from agex.agent.call.budget import Ledger
-from agex.agent.call.call import Call, current_call, payer
+from agex.agent.call.call import Call, current_call, driven, payer
 from agex.agent.call.events import (
     ANSWERED,
     ErrorEvent,
@@ -28,7 +30,7 @@ from agex.agent.durable.kept_conversation import noted, replay
 from agex.agent.durable.records import RunRecord
 from agex.agent.durable.run_journal import Answer, RunJournal, Saved
 from agex.agent.execution.execution import Execution
-from agex.agent.execution.grants import host_classes, named_by, taped_sandbox
+from agex.agent.execution.grants import host_classes, named_by
 from agex.agent.execution.name_bindings import RESERVED
 from agex.agent.loop.drivers import adrive, drive
 from agex.agent.loop.loop import Commit, Conversation, Execute, Loop, Observation, Plan, Talk, Tried, solve
@@ -36,11 +38,12 @@ from agex.agent.loop.telemetry import task_span
 from agex.agent.prompt.completion import CompletionConversation
 from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
-from agex.agent.tape.current_tape import current_tape
+from agex.agent.task.kept_solutions import Ended, Keeping, KeptSolution, SolvedWith
 from agex.agent.task.means import acts, means_of, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
 from agex.agent.task.state_codec import KeptCode
+from agex.agent.task.taping import Taping
 from agex.errors import (
     AgexError,
     CheckError,
@@ -48,7 +51,6 @@ from agex.errors import (
     LLMFail,
     ReplayMismatch,
     StateError,
-    TapeError,
     TaskCancelled,
     TaskClarify,
     TaskError,
@@ -57,13 +59,12 @@ from agex.errors import (
 )
 from agex.models.actions import PythonAction
 from agex.models.base import Model
-from agex.sandbox import Sandbox, Session
+from agex.sandbox import Session
 from agex.state import State
 
 if TYPE_CHECKING:
     from agex.agent.base import AgentBase
     from agex.agent.execution.task_workspace import TaskFiles
-    from agex.agent.tape.taped_run import TapedRun
 
 __all__ = ["Invocation"]
 
@@ -82,13 +83,17 @@ class Invocation:
         definition: the task.
         args, kwargs: the arguments.
         options: what the caller added.
-        kept_code: code that solved it before.
-        solved: told the code that solved it.
+        keeping: returns the kept code that it begins with.
+        count: told by what it was solved.
         loop: the event loop of an async task.
         saved: the run that goes on, as the state has it.
         answer: to what it waits for.
         record: the run's record, where the host holds it already.
         wait: makes of the run that stops what goes on with it.
+        sample: which of several runs of the current call it is, from 1; `run_id` is that of the call.
+        run_id: of the run; a new one by default.
+        inputs: its inputs by name, in the place of the arguments.
+        only_kept_code: whether no model is asked.
 
     Raises:
         InputError: an argument does not fit.
@@ -104,29 +109,34 @@ class Invocation:
         kwargs: Mapping[str, Any],
         options: CallOptions,
         *,
-        kept_code: str | None = None,
-        solved: Callable[[str], None] | None = None,
+        keeping: Keeping | None = None,
+        count: Callable[[SolvedWith], None] = lambda how: None,
         loop: asyncio.AbstractEventLoop | None = None,
         saved: Saved | None = None,
         answer: Answer | None = None,
         record: Run[Any] | None = None,
         wait: Callable[[Run[Any], int], Resume] | None = None,
+        sample: int | None = None,
+        run_id: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        only_kept_code: bool = False,
     ) -> None:
         signature = definition.terms.signature
         options.require_usable(in_async_task=signature.is_async)
-        self.values = signature.bind(args, kwargs) if saved is None else dict(saved.inputs)
+        given = inputs if saved is None else saved.inputs
+        self.values = signature.bind(args, kwargs) if given is None else dict(given)
         self._saved = saved
         self._answer = answer
         self._wait = wait
+        self._count = count
+        self._talk: Talk | None = None
+        self._taping = taping = Taping(agent, signature, self.values, sample)
+        self.models = taping.models
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
-        self._solved = solved
         self._value: Any = None
         parent = current_call()
-        self._tape = tape = self._on_tape(agent, kept_code, parent)
-        self.models: tuple[Model, ...] = agent.resolved_models() if tape is None else tape.models
-        self._inputs = self.values if tape is None else tape.inputs
         self.ledger = Ledger(options.budget or agent.budget, parent=payer())
         self.call = Call(
             ledger=self.ledger,
@@ -137,26 +147,25 @@ class Invocation:
             on_token=options.on_token,
             on_approval=options.on_approval,
             loop=loop if signature.is_async else None,
+            sample=sample,
         )
         self.call.require_room()
-        self.call.tape = self._tape
-        self._agent = agent
+        self.call.tape = taping.run
         self._files = files = agent.task_files(self.state)
         self.plan = Plan(
             agent=agent.name,
             task=signature.name,
             models=tuple(each.full_name for each in self.models),
             escalate_after=agent.escalate_after,
-            max_iterations=agent.max_iterations,
+            max_iterations=0 if only_kept_code else agent.max_iterations,
+            sample=self.call.sample,
             llm_retries=agent.llm_retries,
             llm_timeout=agent.llm_timeout,
             max_actions=agent.max_actions,
             output_chars=agent.max_output_chars,
-            kept_code=kept_code if tape is None else tape.kept_code,
             actions=max((_offered(each, files) for each in self.models), key=len),
+            run_id=(run_id or uuid4().hex) if saved is None else saved.record.run_id,
         )
-        if saved is not None:
-            self.plan = replace(self.plan, run_id=saved.record.run_id)
         self.record: Run[Any] = record or Run(
             run_id=self.plan.run_id,
             agent=self.plan.agent,
@@ -164,10 +173,11 @@ class Invocation:
             state=self.state,
             call=self.call,
         )
+        self._agent = agent
         self._agent_primer = agent.primer
         self._python = agent.python
         self._extras = agent.extras
-        sandbox = self._sandbox()
+        sandbox = taping.sandbox
         self._session = session = agent.session(signature, files, sandbox)
         self._variables: dict[str, Any] = {}
         self._hidden: list[str] = []
@@ -176,17 +186,19 @@ class Invocation:
         self.execution = Execution(
             session=session,
             terms=definition.terms,
-            values=self._inputs,
+            values=taping.inputs,
             call=self.call,
-            registrations=self.registrations if tape is None else tape.registrations,
+            registrations=taping.registrations,
             output_chars=agent.max_output_chars,
             sees=all(each.profile.images for each in self.models),
             files=files,
             policy=sandbox.policy if agent.python == "guarded" else None,
-            received=None if tape is None else tape.received,
+            received=taping.received,
         )
         self._journal: RunJournal | None = None
+        self._solution: KeptSolution | None = None
         try:
+            self._find_solution(keeping)
             self._journal = self.call.journal = self._new_journal()
             self._require_answer()
             session.open()
@@ -199,11 +211,13 @@ class Invocation:
         if record is not None:
             record.reopen(self.call)
 
-    def _sandbox(self) -> Sandbox:
-        """Return the sandbox of this call's code; under a tape one of its own."""
-        signature = self.definition.terms.signature
-        sandbox = self._agent.sandbox(signature)
-        return sandbox if self._tape is None else taped_sandbox(sandbox, self._tape, signature)
+    def _find_solution(self, keeping: Keeping | None) -> None:
+        """Let code that solved the task before be tried first."""
+        if keeping is not None:
+            log = None if self.call.view is None else self.call.view.log
+            self._solution = keeping(self.state, log, self.values)
+        found = None if self._solution is None else self._solution.code
+        self.plan = replace(self.plan, kept_code=self._taping.tried(found))
 
     def _begin_view(self) -> None:
         """Begin a view of the state, and give the session its variables and the inputs."""
@@ -220,7 +234,7 @@ class Invocation:
             imports = view.imports
             session.import_again({name: imports[name] for name in imports.keys() - self.values.keys()})
         rebound = () if self._saved is None else self._saved.record.rebound
-        given = {name: value for name, value in self._inputs.items() if name not in rebound}
+        given = {name: value for name, value in self._taping.inputs.items() if name not in rebound}
         session.add({**self._variables, **given})
 
     def _new_journal(self) -> RunJournal | None:
@@ -252,7 +266,7 @@ class Invocation:
             log=log,
             ledger=self.ledger,
             means=means,
-            inputs=self._inputs,
+            inputs=self._taping.inputs,
             names=names,
             saved=saved,
         )
@@ -286,65 +300,27 @@ class Invocation:
 
     def _carry_out(self, steps: Loop[Any]) -> None:
         with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
-            with self._taped():
-                self._value = drive(self._observed(steps), self.plan, self.call, self.models, self.execution)
-            self._finish()
-            self.call.settle(f"{self.plan.task}: done", last=True)
+            with self._taping.ending(lambda: self._value):
+                observed = self._taping.observed(steps)
+                self._value = drive(observed, self.plan, self.call, self.models, self.execution)
+            self._settle("done")
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
         span = task_span(self.plan, self.call)
-        with self._recorded(), self._driven(), self.call.entered(), span, self._settled_on_error():
-            with self._taped():
-                self._value = await adrive(
-                    self._observed(steps), self.plan, self.call, self.models, self.execution
-                )
-            self._finish()
-            await self.call.asettle(f"{self.plan.task}: done", last=True)
-
-    def _on_tape(self, agent: AgentBase, kept_code: str | None, parent: Call | None) -> TapedRun | None:
-        """Return this run on the tape that is on; None where none is."""
-        tape = current_tape()
-        if tape is None:
-            return None
-        from agex.agent.tape.taped_objects import require_tapeable  # with isolation, which few runs need
-        from agex.agent.tape.taped_run import Begins
-
-        signature = self.definition.terms.signature
-        require_tapeable(self.registrations, agent.command_names)
-        above = [] if parent is None else [each.tape for each in parent.above() if each.tape is not None]
-        begins = Begins(
-            agent=agent.name,
-            task=signature.name,
-            means=means_of(agent, self.registrations, signature),
-            models=agent.resolved_models,
-            kept_code=kept_code,
-            inputs=self.values,
-            registrations=self.registrations,
-            sandbox=agent.sandbox(signature),
-            classes=host_classes(self.registrations, signature),
-            parent=above[0] if above else None,
-        )
-        run: TapedRun = tape.begin(begins)
-        return run
-
-    def _observed(self, steps: Loop[Any]) -> Loop[Any]:
-        return steps if self._tape is None else self._tape.observed(steps)
-
-    @contextmanager
-    def _taped(self) -> Iterator[None]:
-        """Let the tape take note of how the run ended."""
-        tape = self._tape
-        if tape is None:
-            yield
-            return
-        try:
-            yield
-        except (ReplayMismatch, TapeError):
-            raise
-        except AgexError as error:
-            tape.ended(error=error)
-            raise
-        tape.ended(value=self._value)
+        with (
+            self._recorded(),
+            driven(self.call, self.plan.task),
+            self.call.entered(),
+            span,
+            self._settled_on_error(),
+        ):
+            with self._taping.ending(lambda: self._value):
+                observed = self._taping.observed(steps)
+                self._value = await adrive(observed, self.plan, self.call, self.models, self.execution)
+            if self.call.view is None:
+                self._settle("done")
+            else:
+                await off_loop(lambda: self._settle("done"))
 
     @contextmanager
     def _recorded(self) -> Iterator[None]:
@@ -358,14 +334,13 @@ class Invocation:
                 is_whole = isinstance(ended, TaskSuspended) and self._journal is not None
                 if ended.run is None or is_whole:
                     ended.run = self.record
-                if self.call.parent is not None and not isinstance(ended, CheckError):
+                if self.call.caller is not None and not isinstance(ended, CheckError):
                     _forget_behind(ended)  # an agent's code may catch it, by way of a host function
                 elif isinstance(ended, TaskError) and ended.__cause__ is None:
                     ended.__cause__ = self.call.fault
             raise
-        self._close(value=self._value if self.call.parent else handed_over(self._value, self._origin))
-        if self._solved is not None and self.execution.solution is not None:
-            self._solved(self.execution.solution)
+        self._close(value=self._value if self.call.caller else handed_over(self._value, self._origin))
+        self._count("model" if self.record.turns else "kept")
 
     def _origin(self) -> Origin:
         return Origin(registrations=self.registrations, named=named_by(self.definition.terms.signature))
@@ -381,6 +356,32 @@ class Invocation:
             resume = self._wait(self.record, self._journal.record.waits)
         self.record.close(value=value, code=self.execution.solution, error=error, resume=resume)
 
+    def _settle(self, how: str, error: BaseException | None = None) -> None:
+        """Commit the end of the call, with what it leaves of kept code."""
+        self._finish(error)
+        with self._left_solution() if self._solution is not None else nullcontext():
+            self.call.settle(f"{self.plan.task}: {how}", last=True)
+
+    def _left_solution(self) -> AbstractContextManager[None]:
+        assert self._solution is not None
+        ended = Ended(
+            source=self.execution.solution,
+            failure=None if self._talk is None else self._talk.kept_failure,
+            run_id=self.plan.run_id,
+            events=tuple(self.call.events),
+            value=self._value,
+        )
+        return self._solution.left(ended)
+
+    def choose(self) -> None:
+        """Keep what this sample leaves of code that solved the task."""
+        if self._solution is not None:
+            self._solution.choose()
+
+    def give_up(self) -> None:
+        """Let go of what a run that asked its caller has kept, to go on with."""
+        self._session.close()
+
     def _finish(self, error: BaseException | None = None) -> None:
         """Let the next commit hold how the run ended."""
         if self._journal is None:
@@ -393,21 +394,6 @@ class Invocation:
             self._journal.finish("open")
         else:
             self._journal.finish("failed", message=f"{type(error).__name__}: {error}"[:MESSAGE_CHARS])
-
-    @contextmanager
-    def _driven(self) -> Iterator[None]:
-        """Let the call be withdrawn meanwhile; a withdrawal is a ``TaskCancelled``, not asyncio's own."""
-        task = asyncio.current_task()
-        self.call.driven_by(task)
-        try:
-            yield
-        except asyncio.CancelledError:
-            if not self.call.withdrawn or task is None:
-                raise
-            task.uncancel()
-            raise TaskCancelled(f"Task {self.plan.task!r} was cancelled by its caller.") from None
-        finally:
-            self.call.driven_by(None)
 
     def _go_on(self, answer: Decision) -> None:
         """Carry on with the answer to what the task asked."""
@@ -423,8 +409,10 @@ class Invocation:
         if self._journal is not None:
             self._journal.take(Answer(text=answer), last_turn=turn + self.plan.max_iterations)
         yield self.plan.event(SystemNoteEvent, turn, message=f"{ANSWERED}{answer}")
-        self._talk.conversation.answered(answer)
-        return (yield from solve(self.plan, self._talk, self.ledger, turn=turn))
+        talk = self._talk
+        assert talk is not None
+        talk.conversation.answered(answer)
+        return (yield from solve(self.plan, talk, self.ledger, turn=turn))
 
     @contextmanager
     def _settled_on_error(self) -> Iterator[None]:
@@ -439,8 +427,7 @@ class Invocation:
             raise  # the action is run again, from its beginning
         except BaseException as error:
             try:
-                self._finish(error)
-                self.call.settle(f"{self.plan.task}: {type(error).__name__}", last=True)
+                self._settle(type(error).__name__, error)
             except StateError as unkept:
                 error.add_note(f"Its end could not be committed: {unkept}")
             raise
@@ -462,6 +449,8 @@ class Invocation:
         return (yield from self._first_turns())
 
     def _first_turns(self) -> Loop[Any]:
+        if self._solution is not None and self._solution.note:
+            yield self.plan.event(SystemNoteEvent, 0, message=self._solution.note)
         shown = (yield from self._set_up(self.definition.setup)) if self.definition.setup else ""
         self._talk = self._kept(Talk(self._conversation(shown), self._successor), shown)
         return (yield from solve(self.plan, self._talk, self.ledger))

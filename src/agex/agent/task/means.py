@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from agex.agent.registration import Registration
@@ -13,7 +13,7 @@ from agex.errors import DefinitionError
 if TYPE_CHECKING:
     from agex.agent.base import AgentBase
 
-__all__ = ["acts", "means_of", "require_same"]
+__all__ = ["acting", "acts", "means_of", "require_same"]
 
 _TASK = "the task"
 _ISOLATION = "isolation"
@@ -29,16 +29,24 @@ def means_of(
 
 def acts(registrations: tuple[Registration, ...]) -> bool:
     """Return whether code may act on the world, by a function of its own or by tasks that it calls."""
+    return bool(acting(registrations))
+
+
+def acting(registrations: tuple[Registration, ...]) -> list[str]:
+    """Return the names of functions that act on the world, those of called tasks included."""
+    return sorted({one.name for one in _reached(registrations) if one.external})
+
+
+def _reached(registrations: tuple[Registration, ...]) -> Iterator[Registration]:
+    """Yield what code may use, and what the code of tasks that it calls may."""
     seen: set[int] = set()
     rest = [*registrations]
     while rest:
         one = rest.pop()
-        if one.external:
-            return True
+        yield one
         if one.kind == "task" and id(one.target) not in seen:
             seen.add(id(one.target))
             rest += one.target.agent.registrations
-    return False
 
 
 def require_same(run_id: str, then: Mapping[str, str], now: Mapping[str, str]) -> None:

@@ -205,6 +205,7 @@ def _parts(task: AnyTask[..., Any]) -> list[tuple[str, Any, str]]:
         ("its agent's state", agent.state, "or task.using(state=None) and an agent without a state"),
         ("its agent's model", agent.model, "Name the model, e.g. model='openai:gpt-5-mini'."),
         *(("a check", one, function) for one in definition.terms.checks),
+        *[("choose", one, function) for one in (definition.choose, options.choose) if callable(one)],
         ("on_event", options.on_event, "Leave it out: task.using(on_event=None)."),
         ("on_token", options.on_token, "Leave it out: task.using(on_token=None)."),
     ]

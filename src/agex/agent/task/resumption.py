@@ -109,6 +109,8 @@ class Resumption:
             saved=saved,
             answer=answer,
             record=record,
+            keeping=self._task.keeping,
+            count=self._task.count,
             wait=waiting_for(self._task, self._options, saved.inputs),
         )
 

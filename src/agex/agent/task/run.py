@@ -35,6 +35,7 @@ class Outcome:
     usage: Usage = field(default_factory=Usage)
     commit: str | None = None
     duration: float = 0.0
+    sample: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,7 @@ class Run(Shown, Generic[R]):
         agent: the agent's name.
         task: the task's name.
         state: the state it ran with, or None.
+        samples: the run of each sample, in order; empty for a task that has one.
     """
 
     def __init__(self, *, run_id: str, agent: str, task: str, state: Any, call: Call | None) -> None:
@@ -69,6 +71,7 @@ class Run(Shown, Generic[R]):
         self._record = Outcome()
         self._over = threading.Event()
         self._resume: Resume | None = None
+        self.samples: tuple[Run[R], ...] = ()
 
     def __repr__(self) -> str:
         from agex.agent.task.pages import run_facts
@@ -96,6 +99,11 @@ class Run(Shown, Generic[R]):
     def error(self) -> BaseException | None:
         """Why there is no value."""
         return self._record.error
+
+    @property
+    def sample(self) -> int | None:
+        """Which sample it took its value, or its error, of; None for a task that has no samples."""
+        return self._record.sample
 
     @property
     def ok(self) -> bool:
@@ -138,8 +146,9 @@ class Run(Shown, Generic[R]):
 
     @property
     def turns(self) -> int:
-        """How many turns the task's own model took."""
-        return max((event.turn for event in self.events if event.run_id == self.run_id), default=0)
+        """How many turns the task's own model took; in the sample that was chosen, where there are some."""
+        own = (event for event in self.events if event.run_id == self.run_id)
+        return max((event.turn for event in own if self.sample in (None, event.sample)), default=0)
 
     def _so_far(self) -> Outcome:
         call = self._call
@@ -336,7 +345,7 @@ class Run(Shown, Generic[R]):
 
     def close(
         self, *, value: Any = None, code: str | None = None, error: BaseException | None = None,
-        resume: Resume | None = None,
+        resume: Resume | None = None, sample: int | None = None,
     ) -> None:  # fmt: skip
         """Take note that the call is over, and let go of it."""
         call = self._call
@@ -350,6 +359,7 @@ class Run(Shown, Generic[R]):
             usage=so_far.usage,
             commit=so_far.commit,
             duration=so_far.duration,
+            sample=sample,
         )
         self._resume = resume
         self._call = None

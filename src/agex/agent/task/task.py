@@ -11,16 +11,20 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from contextlib import nullcontext, suppress
 from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
 from agex.agent.call.budget import Budget
 from agex.agent.call.call import OnApproval, OnEvent, OnToken, current_call, host_time
 from agex.agent.call.options import UNSET, CallOptions
-from agex.agent.call.terms import Definition, Terms
+from agex.agent.call.terms import Choose, Definition, Terms
+from agex.agent.durable.solution_entries import Solution
 from agex.agent.task.invocation import Invocation
+from agex.agent.task.kept_solutions import Keeping, SolutionStore, SolvedBy, SolvedWith
 from agex.agent.task.pickling import Declaration, rebuilt
 from agex.agent.task.resumption import Resumption, waiting_for
 from agex.agent.task.run import Run
+from agex.agent.task.sampling import Sampling
+from agex.agent.task.solution_terms import terms_of
 from agex.contract import TaskSignature
 from agex.display import Shown
 from agex.errors import DefinitionError
@@ -28,7 +32,6 @@ from agex.state import State
 
 if TYPE_CHECKING:
     from agex.agent.base import AgentBase
-    from agex.agent.registration import Registration
     from agex.display import Page
 
 __all__ = ["AnyTask", "AsyncTask", "Task"]
@@ -37,16 +40,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-_Terms: TypeAlias = "tuple[tuple[Registration, ...], str | None]"
-"""The means that may change under a task: the agent's registrations and its primer."""
-
-
 class AnyTask(Shown, Generic[P, R]):
     """The base of sync and async tasks. Safe to call from many threads and coroutines at once.
 
     At the call, these keywords may be added to the function's own: ``state=`` (a ``Live``),
-    ``on_event=``, ``on_token=`` and ``budget=``. Type-checkers see the function's own
-    parameters only; :meth:`using` takes the same keywords in a way that they can check.
+    ``on_event=``, ``on_token=``, ``budget=``, ``on_approval=``, ``samples=`` and ``choose=``. Type-checkers
+    see the function's own parameters only; :meth:`using` takes the same keywords in a way they can check.
     """
 
     def __init__(self, agent: AgentBase, function: FunctionType, definition: Definition) -> None:
@@ -58,8 +57,7 @@ class AnyTask(Shown, Generic[P, R]):
         self.__doc__ = function.__doc__
         self.__signature__ = inspect.signature(function)
         self._options = CallOptions()
-        self._kept: tuple[_Terms, str] | None = None
-        self._lock = threading.Lock()
+        self._solutions = SolutionStore(self.__name__)
 
     def using(
         self,
@@ -69,6 +67,8 @@ class AnyTask(Shown, Generic[P, R]):
         on_token: OnToken | None = UNSET,
         budget: Budget | None = UNSET,
         on_approval: OnApproval | None = UNSET,
+        samples: int = UNSET,
+        choose: Choose = UNSET,
     ) -> Self:
         """Return this task with call-time keywords set for all its calls; others stay as they are."""
         options = {
@@ -77,6 +77,8 @@ class AnyTask(Shown, Generic[P, R]):
             "on_token": on_token,
             "budget": budget,
             "on_approval": on_approval,
+            "samples": samples,
+            "choose": choose,
         }
         given, _ = self._options.taken_from({k: v for k, v in options.items() if v is not UNSET})
         other = object.__new__(type(self))
@@ -101,6 +103,8 @@ class AnyTask(Shown, Generic[P, R]):
             "primer": self.definition.primer,
             "setup": self.definition.setup,
             "reuse": self.definition.reuse,
+            "samples": self.definition.samples,
+            "choose": self.definition.choose,
             "checks": terms.checks,
             "examples": terms.examples,
         }
@@ -133,8 +137,8 @@ class AnyTask(Shown, Generic[P, R]):
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         loop: asyncio.AbstractEventLoop | None = None,
-    ) -> Invocation:
-        options, kwargs = self._options.taken_from(kwargs)
+    ) -> Invocation | Sampling:
+        options, kwargs = self._options.taken_from(kwargs, self.__signature__.parameters)
         return self._invoke(args, kwargs, options, loop)
 
     def _invoke(
@@ -143,18 +147,29 @@ class AnyTask(Shown, Generic[P, R]):
         kwargs: Mapping[str, Any],
         options: CallOptions,
         loop: asyncio.AbstractEventLoop | None,
-    ) -> Invocation:
-        reuse = self.definition.reuse
-        terms = (self.agent.registrations, self.agent.primer)
+    ) -> Invocation | Sampling:
+        samples = self.definition.samples if options.samples is UNSET else options.samples
         with host_time(current_call()):
+            if samples != 1:
+                return Sampling(
+                    self.agent,
+                    self.definition,
+                    args,
+                    kwargs,
+                    options,
+                    keeping=self.keeping,
+                    has_kept_code=self._begins_with_solution(options),
+                    count=self.count,
+                    loop=loop,
+                )
             return Invocation(
                 self.agent,
                 self.definition,
                 args,
                 kwargs,
                 options,
-                kept_code=self._kept_code(terms) if reuse else None,
-                solved=partial(self._keep, terms) if reuse else None,
+                keeping=self.keeping,
+                count=self.count,
                 loop=loop,
                 wait=waiting_for(self, options, {}),
             )
@@ -165,16 +180,49 @@ class AnyTask(Shown, Generic[P, R]):
         where = self.state if state is UNSET else state
         return Resumption(self, self._options, where, run_id, inputs or {})
 
-    def _kept_code(self, terms: _Terms) -> str | None:
-        """Return the code that solved this task, if the agent has the same instructions and means as then."""
-        with self._lock:
-            if self._kept is None or self._kept[0][0] is not terms[0] or self._kept[0][1] != terms[1]:
-                return None
-            return self._kept[1]
+    # -- code that solved it -----------------------------------------------------------------
 
-    def _keep(self, terms: _Terms, solution: str) -> None:
-        with self._lock:
-            self._kept = (terms, solution)
+    @property
+    def keeping(self) -> Keeping | None:
+        """Return the way for a call to find and keep code; None without ``reuse=True``."""
+        if not self.definition.reuse:
+            return None
+        return partial(self._solutions.begin, terms_of(self.agent, self.definition))
+
+    def _begins_with_solution(self, options: CallOptions) -> bool:
+        """Return whether there is kept code for a call that has samples."""
+        if not self.definition.reuse:
+            return False
+        state = self.agent.state if options.state is UNSET else options.state
+        self._solutions.begins(state)
+        return self._solutions.current(state, terms_of(self.agent, self.definition)) is not None
+
+    def count(self, how: SolvedWith) -> None:
+        """Take note that a call was solved, for :attr:`solved_by`."""
+        self._solutions.count(how)
+
+    @property
+    def solution(self) -> Solution | None:
+        """The code that the next call tries first, see ``reuse=True``; None where there is none.
+
+        It is that of the state which ``using(state=...)`` has set, else of the state of the last call,
+        else of the agent's; in memory, where that is no ``Versioned``.
+
+        Raises:
+            StateCorrupt: the entry in the state is damaged.
+        """
+        found = self._solutions.current(self._state_of_solution(), terms_of(self.agent, self.definition))
+        return None if found is None else found.solution()
+
+    @property
+    def solved_by(self) -> SolvedBy:
+        """How many calls of this process were solved by ``solution=``, by kept code and by a model."""
+        return self._solutions.counts
+
+    def _state_of_solution(self) -> State | None:
+        if self._options.state is not UNSET:
+            return self._options.state
+        return self._solutions.last_state or self.agent.state
 
 
 class Task(AnyTask[P, R]):
@@ -412,7 +460,7 @@ _STARTED: set[asyncio.Task[None]] = set()
 """Event loops hold their tasks weakly."""
 
 
-async def _ended(invocation: Invocation) -> None:
+async def _ended(invocation: Invocation | Sampling) -> None:
     """Carry a started call out; what it raises is its run's to tell."""
     with suppress(Exception):
         await invocation.arun()

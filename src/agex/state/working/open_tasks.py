@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from agex import values
@@ -191,6 +192,9 @@ class LineLog:
         with self._view.tasks.lock:
             self._view.tasks.abandon(self._view)
 
+    def held(self) -> AbstractContextManager[Any]:
+        return self._view.tasks.lock
+
 
 class Tasks:
     """The open views of a state, and the line of its host.
@@ -280,6 +284,10 @@ class Tasks:
 
     def _on(self, line: Line) -> list[LineView]:
         return [view for view in self._views() if view.line is line]
+
+    def is_at_work(self, line: Line) -> bool:
+        """Return whether a task is on a line."""
+        return bool(self._on(line))
 
     def lines(self) -> list[Line]:
         """Return the line of the host and those of tasks."""

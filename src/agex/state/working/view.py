@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from agex.state.working.tracked_files import FileSpace
@@ -61,6 +62,10 @@ class RunLog(Protocol):
 
     def abandon(self) -> None:
         """Drop what the task did to variables and files since its last commit, and leave."""
+        ...
+
+    def held(self) -> AbstractContextManager[Any]:
+        """Keep other tasks of the state from reading and writing meanwhile."""
         ...
 
 
