@@ -38,7 +38,7 @@ from agex.models.base import Message, Reply
 if TYPE_CHECKING:
     from agex.state.working.view import RunLog
 
-__all__ = ["Answer", "KnownCall", "Made", "RunJournal", "Saved", "Waits"]
+__all__ = ["GIVEN", "Answer", "KnownCall", "Made", "RunJournal", "Saved", "Waits"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,7 @@ class RunJournal:
         inputs: its inputs by name.
         names: returns the variables of the agent's code.
         saved: what the state has of it, for a run that goes on.
+        again: the calls of a run that is replayed: no other one is made.
     """
 
     def __init__(
@@ -118,13 +119,15 @@ class RunJournal:
         inputs: Mapping[str, Any],
         names: Callable[[], Mapping[str, Any]],
         saved: Saved | None = None,
+        again: Mapping[str, KnownCall] | None = None,
     ) -> None:
         self.record = record
+        self._is_replay = again is not None
         self._log = log
         self._ledger = ledger
         self._inputs = inputs
         self._names = names
-        self._known = dict(saved.calls) if saved is not None else {}
+        self._known = dict(saved.calls if saved is not None else again or {})
         self._progress = saved.progress if saved is not None else None
         self._exchanges = list(saved.exchanges) if saved is not None else []
         self._unwritten = len(self._exchanges)
@@ -182,6 +185,8 @@ class RunJournal:
     def opened(self, messages: Iterable[Message], setup_shown: str) -> None:
         """Take note of what the conversation began with."""
         self._opening = tuple(messages)
+        if self._log is not None and self._inputs:
+            self._log.put(self._key(GIVEN), _named(self._inputs))
         self._update(setup_shown=setup_shown)
 
     def set_up(self, shown: str) -> None:
@@ -293,7 +298,8 @@ class RunJournal:
             self.stage()
             return
         for key in self._log.keys(self._key("")):
-            self._log.remove(key)
+            if key != self._key(GIVEN):
+                self._log.remove(key)
         self._update(unkept={}, call="")
         lost = self._put_record(**({"value": value} if status == "done" else {}))
         if lost:
@@ -331,6 +337,8 @@ class RunJournal:
         known = self._known.get(key)
         if known is not None:
             return self._again(key, wanted, known, repeats=repeats, decide=decide)
+        if self._is_replay:
+            raise _unrecorded(self.record.turn, wanted)
         if needs_approval(wanted):
             return self._asked(key, wanted, decide)
         self._write(key, wanted, "begun", {})
@@ -474,6 +482,8 @@ class Waits(Exception):
         self.call = call
 
 
+GIVEN = "given"
+"""The entry with the inputs as they were given, from which a run can be replayed."""
 _NONE: Any = object()
 _INPUT = "="
 """How an input's name begins in the entry: no name of the record's own."""
@@ -500,10 +510,24 @@ def _why(lost: Iterable[Any], path: str) -> str:
 def _mismatch(expected: CallRecord, got: str) -> ReplayMismatch:
     where = f" in line {expected.line}" if expected.line else ""
     return ReplayMismatch(
-        f"The run was resumed, and its code did otherwise than before it stopped. Recorded at turn "
+        f"The code of the run did otherwise than before. Recorded at turn "
         f"{expected.turn}{where}: {expected.text}. Now: {got}. No call was made.",
         expected.text,
         got,
+        turn=expected.turn,
+        line=expected.line,
+    )
+
+
+def _unrecorded(turn: int, call: HostCall) -> ReplayMismatch:
+    where = f" in line {call.line}" if call.line else ""
+    return ReplayMismatch(
+        f"The run was replayed, and its code made a call at turn {turn}{where} that is not recorded: {call}. "
+        "It was not made.",
+        "no further call",
+        str(call),
+        turn=turn,
+        line=call.line,
     )
 
 

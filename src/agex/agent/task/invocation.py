@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -28,7 +28,7 @@ from agex.agent.durable.external_functions import journal_above
 from agex.agent.durable.host_calls import Decision
 from agex.agent.durable.kept_conversation import noted, replay
 from agex.agent.durable.records import RunRecord
-from agex.agent.durable.run_journal import Answer, RunJournal, Saved
+from agex.agent.durable.run_journal import Answer, KnownCall, RunJournal, Saved
 from agex.agent.execution.execution import Execution
 from agex.agent.execution.grants import host_classes, named_by
 from agex.agent.execution.name_bindings import RESERVED
@@ -66,13 +66,22 @@ if TYPE_CHECKING:
     from agex.agent.base import AgentBase
     from agex.agent.execution.task_workspace import TaskFiles
 
-__all__ = ["Invocation"]
+__all__ = ["Again", "Invocation"]
 
 MESSAGE_CHARS = 2_000
 """Of why a run failed, in its record."""
 PYTHON_ONLY = ("python_action",)
 ACTIONS = (*PYTHON_ONLY, "write_file", "edit_file", "terminal_action")
 """Actions that a model may ask for where there is a workspace."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Again:
+    """A run that is replayed."""
+
+    models: tuple[Model, ...]
+    calls: Mapping[str, KnownCall]
+    """To the world, as they are recorded."""
 
 
 class Invocation:
@@ -94,6 +103,7 @@ class Invocation:
         run_id: of the run; a new one by default.
         inputs: its inputs by name, in the place of the arguments.
         only_kept_code: whether no model is asked.
+        again: a run of this task that is replayed.
 
     Raises:
         InputError: an argument does not fit.
@@ -120,6 +130,7 @@ class Invocation:
         run_id: str | None = None,
         inputs: Mapping[str, Any] | None = None,
         only_kept_code: bool = False,
+        again: Again | None = None,
     ) -> None:
         signature = definition.terms.signature
         options.require_usable(in_async_task=signature.is_async)
@@ -130,8 +141,10 @@ class Invocation:
         self._wait = wait
         self._count = count
         self._talk: Talk | None = None
-        self._taping = taping = Taping(agent, signature, self.values, sample)
+        models = None if again is None else again.models
+        self._taping = taping = Taping(agent, signature, self.values, sample, models)
         self.models = taping.models
+        self._again = again
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
@@ -269,6 +282,7 @@ class Invocation:
             inputs=self._taping.inputs,
             names=names,
             saved=saved,
+            again=None if self._again is None else self._again.calls,
         )
 
     def _require_answer(self) -> None:

@@ -32,6 +32,7 @@ class Taping:
         signature: of the task.
         inputs: by name.
         sample: which of the samples of a call it is.
+        models: to be asked in the place of the agent's.
 
     Attributes:
         models: to be asked.
@@ -44,12 +45,17 @@ class Taping:
     """
 
     def __init__(
-        self, agent: AgentBase, signature: TaskSignature, inputs: Mapping[str, Any], sample: int | None
+        self,
+        agent: AgentBase,
+        signature: TaskSignature,
+        inputs: Mapping[str, Any],
+        sample: int | None,
+        models: tuple[Model, ...] | None = None,
     ) -> None:
         self._signature = signature
         self._sandbox = agent.sandbox(signature)
         self.run = run = self._begun(agent, inputs, sample)
-        self.models: tuple[Model, ...] = agent.resolved_models() if run is None else run.models
+        self.models: tuple[Model, ...] = models or (agent.resolved_models() if run is None else run.models)
         self.inputs: Mapping[str, Any] = inputs if run is None else run.inputs
         self.registrations: tuple[Registration, ...] = (
             agent.registrations if run is None else run.registrations
@@ -64,9 +70,8 @@ class Taping:
 
         require_tapeable(agent.registrations, agent.command_names)
         parent = current_call()
-        above: list[Call] = (
-            [] if parent is None else [each for each in parent.above() if each.tape is not None]
-        )
+        calls: Iterator[Call] = iter(()) if parent is None else parent.above()
+        above = next((each.tape for each in calls if each.tape is not None), None)
         begins = Begins(
             agent=agent.name,
             task=self._signature.name,

@@ -21,6 +21,7 @@ from agex.agent.durable.solution_entries import Solution
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.kept_solutions import Keeping, SolutionStore, SolvedBy, SolvedWith
 from agex.agent.task.pickling import Declaration, rebuilt
+from agex.agent.task.replays import Replaying
 from agex.agent.task.resumption import Resumption, waiting_for
 from agex.agent.task.run import Run
 from agex.agent.task.sampling import Sampling
@@ -162,7 +163,7 @@ class AnyTask(Shown, Generic[P, R]):
                     count=self.count,
                     loop=loop,
                 )
-            return Invocation(
+            made = Invocation(
                 self.agent,
                 self.definition,
                 args,
@@ -173,6 +174,8 @@ class AnyTask(Shown, Generic[P, R]):
                 loop=loop,
                 wait=waiting_for(self, options, {}),
             )
+            made.record.replaying = partial(Replaying, self)
+            return made
 
     def _resumption(
         self, state: State | None, run_id: str | None, inputs: Mapping[str, Any] | None
