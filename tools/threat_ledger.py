@@ -47,6 +47,7 @@ NO_ATTACKS = {
     "tests/isolation/test_conformance.py": "the levels run the same code",
     "tests/isolation/test_faults.py": "errors across the border",
     "tests/isolation/test_full_python.py": "what full Python can do, and how it ends",
+    "tests/isolation/test_full_python_programs.py": "programs of others run unchanged in full Python",
     "tests/isolation/test_full_python_terminal.py": "the files of a terminal in full Python",
     "tests/isolation/test_files.py": "the workspace of a worker",
     "tests/isolation/workspace/test_libraries.py": "compiled libraries over real files",

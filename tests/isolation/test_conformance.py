@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agex.errors import DefinitionError
 from agex.isolation import GuestSession, InProcessExecutor, ProcessExecutor
 from agex.sandbox import Result
 from agex.testing import check_executor
@@ -17,6 +18,15 @@ def test_this_process_is_a_level():
 
 def test_a_process_is_a_level():
     check_executor(ProcessExecutor)
+
+
+def test_full_python_in_a_process_is_a_level():
+    check_executor(ProcessExecutor, python="full")
+
+
+def test_full_python_in_this_process_is_refused():
+    with pytest.raises(DefinitionError, match="has no guards"):
+        check_executor(InProcessExecutor, python="full")
 
 
 class Mute(InProcessExecutor):

@@ -54,6 +54,10 @@ def test_a_container_is_a_level(address):
     check_executor(lambda: ContainerExecutor(address))
 
 
+def test_full_python_in_a_container_is_a_level(address):
+    check_executor(lambda: ContainerExecutor(address), python="full")
+
+
 def test_no_file_of_the_host_can_be_read_or_written(container, tmp_path):
     (tmp_path / "secret").write_text("12345")
 

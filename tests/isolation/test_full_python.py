@@ -167,10 +167,12 @@ def test_a_syntax_error_is_told(opened):
     assert isinstance(result.error, SyntaxError)
 
 
-def test_code_cannot_end_its_worker_by_sys_exit(opened):
+def test_sys_exit_ends_the_program_and_no_worker(opened):
     session = opened()
-    result = session.run("import sys\nx = 1\nsys.exit(3)")
-    assert "SystemExit is not available to end a program" in str(result.error)
+    assert ran(session, "import sys\nx = 1\nsys.exit()\nx = 2").echo is None
+    assert ran(session, "raise SystemExit(0)").echo is None
+    result = session.run("sys.exit(3)")
+    assert "the program ended itself by sys.exit(3); sys.exit() is a normal end" in str(result.error)
     assert ran(session, "x").echo == "1"
 
 

@@ -47,6 +47,10 @@ def test_the_kernel_is_a_level():
     check_executor(KernelExecutor)
 
 
+def test_full_python_at_the_kernel_is_a_level():
+    check_executor(KernelExecutor, python="full")
+
+
 # -- files -------------------------------------------------------------------------------------
 
 

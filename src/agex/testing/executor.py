@@ -216,10 +216,11 @@ _PROGRAMS: Mapping[str, Mapping[str, str | list[str]]] = {
     "files": {
         "reading a file": "with open('in.csv') as f:\n    r = [line.strip() for line in f]\nr",
         "writing a file": [
-            "with open('a/b.txt', 'w') as f:\n    n = f.write('ü')",
+            "import os\nos.makedirs('a')\nwith open('a/b.txt', 'w') as f:\n    n = f.write('ü')",
             "open('a/b.txt', 'rb').read()",
             "import pathlib\npathlib.Path('a/b.txt').read_text()",
         ],
+        "a directory that is made for a file": "with open('new/b.txt', 'w') as f:\n    n = f.write('b')",
         "adding to a file": ["open('in.csv', 'a').write('3,30')", "open('in.csv').read()"],
         "a file that is not there": "open('nope.txt')",
         "a file that is there": "open('in.csv', 'x')",
@@ -244,7 +245,7 @@ _PROGRAMS: Mapping[str, Mapping[str, str | list[str]]] = {
         "the working directory": ["import os\nos.chdir('tools')", "os.getcwd(), open('text.py').read()[:6]"],
     },
     "files that go": {
-        "moving and removing": "import os\nos.rename('in.csv', 'b/c.csv')\nos.remove('tools/text.py')\nos.rmdir('tools')\nos.listdir()",
+        "moving and removing": "import os\nos.mkdir('b')\nos.rename('in.csv', 'b/c.csv')\nos.remove('tools/text.py')\nos.rmdir('tools')\nos.listdir()",
     },
 }
 """The programs: a session for each topic, in which later sources see the variables of earlier ones."""
@@ -263,6 +264,7 @@ _OF_GUARDS = frozenset(
         "what is refused",
         "an import that is refused",
         "ending it is not caught",
+        "a directory that is made for a file",
         "a path that leads out",
         "a path of the machine",
         "a path that is no text",

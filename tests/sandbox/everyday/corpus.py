@@ -17,6 +17,7 @@ from everyday.native import Outcome, plain
 
 from agex import connect_fs
 from agex.errors import SandboxError
+from agex.isolation import Executor
 from agex.sandbox import Limits, Policy, Sandbox
 
 HERE = Path(__file__).parent
@@ -95,6 +96,21 @@ def run_guest(snippet: Snippet, policy: Policy) -> Outcome:
     return Outcome(
         plain(result.stdout), type(error).__name__, str(error), refused=isinstance(error, SandboxError)
     )
+
+
+def run_full(snippet: Snippet, executor: Executor, policy: Policy) -> Outcome:
+    """Run a snippet as full Python in a worker of a level, with an empty workspace."""
+    limits = Limits(seconds=60, output_chars=1_000_000)
+    session = executor.session(policy, limits, {}, files=connect_fs(type="virtual"), python="full")
+    try:
+        session.run("import warnings\nwarnings.simplefilter('ignore')\ndel warnings")
+        result = session.run(snippet.source, "<agent>", echo=False)
+    finally:
+        session.close()
+    if result.error is None:
+        return Outcome(plain(result.stdout))
+    name = type(result.error).__name__
+    return Outcome(plain(result.stdout), name, str(result.error), refused=isinstance(result.error, OSError))
 
 
 LIBRARIES = {

@@ -9,12 +9,21 @@ import site
 import socket
 import sys
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from agex.isolation.lockdown.syscalls import mount, pivot_root, syscall, umount, unshare
 
-__all__ = ["DEVICES", "HOSTNAME", "NOBODY", "drop_rights", "enter", "installation", "own_processes"]
+__all__ = [
+    "DEVICES",
+    "HOSTNAME",
+    "NOBODY",
+    "drop_rights",
+    "enter",
+    "hidden_processes",
+    "installation",
+    "own_processes",
+]
 
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -63,6 +72,21 @@ def own_processes() -> None:
     user, group = os.geteuid(), os.getegid()
     unshare(_NEWUSER | _NEWPID)
     _map_ids(user, group)
+
+
+@contextlib.contextmanager
+def hidden_processes() -> Iterator[None]:
+    """Hide ``/proc`` from this process in a block, which leaves the host's mounts for a copy of them.
+
+    Libraries look for it when they are imported, and rely on it later: in a worker, which has none.
+    """
+    unshare(_NEWNS)
+    mount("none", "/", None, _REC | _PRIVATE)
+    mount("tmpfs", "/proc", "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=4k,nr_inodes=8,mode=555")
+    try:
+        yield
+    finally:
+        umount("/proc")
 
 
 def _map_ids(user: int, group: int) -> None:

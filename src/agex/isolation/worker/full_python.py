@@ -35,6 +35,7 @@ from agex.isolation.worker.guest_streams import CapturedDescriptors, use_streams
 from agex.isolation.worker.own_modules import OwnModules
 from agex.isolation.worker.soft_deadline import SoftDeadline
 from agex.sandbox import Limits, Policy, Result
+from agex.sandbox.program_exit import require_good_end
 from agex.sandbox.runtime.limits import Stop, TimeLimit
 from agex.sandbox.runtime.output import Output, echo_text
 from agex.sandbox.runtime.result import enforced
@@ -103,6 +104,7 @@ class FullSession:
         use_streams(self._print)
         self.statements.watch()
         signal.signal(signal.SIGALRM, self._alarm)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as CPython starts; a zygote ignores it
 
     @property
     def has_directory(self) -> bool:
@@ -222,7 +224,11 @@ class FullSession:
 
         def work(result: Result) -> None:
             codes = self.programs.compiled(source, filename, echo=echo, awaits=awaits)
-            value = asyncio.run(self._finish(codes)) if awaits else self._go(codes)
+            value = None
+            try:
+                value = asyncio.run(self._finish(codes)) if awaits else self._go(codes)
+            except SystemExit as ending:
+                require_good_end(ending)
             if echo and value is not None:
                 result.value = value
                 result.echo = echo_text(value, self._limits.output_chars)

@@ -22,7 +22,7 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agex.isolation.executor import Python
@@ -50,10 +50,12 @@ class Zygote:
 
     Args:
         control: to the host.
+        namespaces: whether its workers are confined in namespaces of their own.
     """
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, *, namespaces: bool = False) -> None:
         self._control = control
+        self._namespaces = namespaces
         self._forked: dict[int, int] = {}
         """Process number to pidfd."""
         self._ended: dict[int, int] = {}
@@ -90,8 +92,9 @@ class Zygote:
                     return  # the other of the two answers, and has the descriptors
             elif order["do"] == "load":
                 sys.path[:] = order["path"]
-                for name in order["modules"]:
-                    _load(name)
+                with _surroundings_of_workers() if self._namespaces else contextlib.nullcontext():
+                    for name in order["modules"]:
+                        _load(name)
             elif order["do"] == "policy":
                 self._template = self._loaded(order["about"], data, order["python"])
             elif order["do"] == "fork":
@@ -220,6 +223,20 @@ def _prepare(policy: Policy) -> None:
     Session(policy, Limits(), {})
 
 
+@contextlib.contextmanager
+def _surroundings_of_workers() -> Iterator[None]:
+    """Let modules find, when they are imported in a block, what they will find in a confined worker."""
+    from agex.isolation.lockdown.namespaces import hidden_processes
+
+    # Else joblib tries here whether there can be processes, and relies on them later.
+    with hidden_processes():
+        os.environ["JOBLIB_MULTIPROCESSING"] = "0"  # noqa: TID251 - of this process alone, and taken back
+        try:
+            yield
+        finally:
+            del os.environ["JOBLIB_MULTIPROCESSING"]  # noqa: TID251 - the same
+
+
 def _load(name: str) -> None:
     try:
         importlib.import_module(name)
@@ -310,5 +327,5 @@ def main(descriptor: int, namespaces: bool = False) -> None:
     os.setsid()
     if namespaces:
         _move_on(descriptor)
-    Zygote(socket.socket(fileno=descriptor)).run()
+    Zygote(socket.socket(fileno=descriptor), namespaces=namespaces).run()
     os._exit(0)  # without exit handlers of modules, which each zygote would run
