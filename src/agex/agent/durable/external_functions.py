@@ -20,11 +20,16 @@ from agex.agent.call.host_errors import HostFault
 from agex.agent.durable.host_calls import HostCall
 from agex.agent.durable.run_journal import Answer, Made, RunJournal, Waits
 from agex.errors import DefinitionError, ReplayMismatch, StateError, TaskSuspended
+from agex.models.surrogates import encodable
+from agex.sandbox.runtime.output import CAPTURE, Output
 
 if TYPE_CHECKING:
     from agex.agent.registration import Registration
 
-__all__ = ["aexternal", "external", "journal_above", "like", "line_of_guest"]
+__all__ = ["aexternal", "external", "journal_above", "like", "line_of_guest", "printed"]
+
+OUT_CHARS = 20_000
+"""Of what one call prints."""
 
 
 def external(one: Registration) -> Callable[..., Any]:
@@ -35,11 +40,12 @@ def external(one: Registration) -> Callable[..., Any]:
         with external_call.stopping():
             made = external_call.admitted()
         if made.is_over:
+            sys.stdout.write(made.out)
             return made.result
-        with external_call.kept(made):
+        with printed() as out, external_call.kept(made):
             result = one.target(*made.call.args, **made.call.kwargs)
         with external_call.stopping():
-            external_call.returned(made, result)
+            external_call.returned(made, result, out.text())
         return result
 
     return like(one, called)
@@ -103,10 +109,10 @@ class _External:
                 decide=self._decide,
             )
 
-    def returned(self, made: Made, result: Any) -> None:
-        """Journal a result."""
+    def returned(self, made: Made, result: Any, out: str = "") -> None:
+        """Journal a result, and the text that the call printed."""
         with host_time(self._call):
-            self.journal.returned(made, result)
+            self.journal.returned(made, result, encodable(out))
 
     def _as_call(self, key: str) -> HostCall:
         return HostCall(
@@ -197,6 +203,19 @@ class _External:
         if loop is None or runs_on(loop):
             raise DefinitionError("on_approval= is async, and here is no event loop that could wait for it.")
         return asyncio.run_coroutine_threadsafe(waited(), loop).result()
+
+
+@contextlib.contextmanager
+def printed() -> Iterator[Output]:
+    """Take what a call prints; pass it on when it is over."""
+    out, around = Output(OUT_CHARS), CAPTURE.get()
+    token = CAPTURE.set(out)
+    try:
+        yield out
+    finally:
+        CAPTURE.reset(token)
+        if around is not None and (text := out.text()):
+            around.write(text)
 
 
 def line_of_guest() -> int | None:

@@ -93,6 +93,8 @@ class Made:
     key: str
     result: Any = None
     is_over: bool = False
+    out: str = ""
+    """The text that it printed then."""
 
 
 class RunJournal:
@@ -393,7 +395,7 @@ class RunJournal:
         if record.state == "raised":
             error = known.values.get("error")
             raise error if isinstance(error, Exception) else self._in_doubt(f"{record.text} raised an error.")
-        return Made(wanted, call, key, known.values.get("result"), is_over=True)
+        return Made(wanted, call, key, known.values.get("result"), is_over=True, out=record.out)
 
     def _in_doubt(self, message: str) -> CallInDoubt:
         """Return the error for guest code, which also names the calls that were made after that one."""
@@ -411,18 +413,18 @@ class RunJournal:
         except Exception:  # noqa: BLE001 - objects that cannot be compared are not the same
             return False
 
-    def returned(self, made: Made, result: Any) -> None:
-        """Journal the result of a call, before guest code sees it."""
-        self._over(made, "returned", {"result": result})
+    def returned(self, made: Made, result: Any, out: str = "") -> None:
+        """Journal the result of a call and the text that it printed, before guest code sees it."""
+        self._over(made, "returned", {"result": result}, out)
 
     def raised(self, made: Made, error: Exception) -> None:
         """Journal the error that a call raised, before guest code sees it."""
         self._over(made, "raised", {"error": error})
 
-    def _over(self, made: Made, state: CallState, outcome: dict[str, Any]) -> None:
+    def _over(self, made: Made, state: CallState, outcome: dict[str, Any], out: str = "") -> None:
         if made.call is not made.wanted:
             outcome["approved"] = (made.call.args, dict(made.call.kwargs))
-        self._write(made.key, made.wanted, state, outcome, last=True)
+        self._write(made.key, made.wanted, state, outcome, last=True, out=out)
 
     def _suspend(self, key: str, call: HostCall) -> None:
         if self._log is None:
@@ -440,6 +442,7 @@ class RunJournal:
         *,
         reason: str = "",
         last: bool = False,
+        out: str = "",
     ) -> None:
         """Journal a call, with where the run stands if this action has not written that yet."""
         record = CallRecord(
@@ -451,6 +454,7 @@ class RunJournal:
             line=call.line,
             source=call.source,
             reason=reason,
+            out=out,
         )
         if self._log is None:
             return

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agex.agent.call.call import current_call
+from agex.agent.durable.external_functions import printed
 from agex.agent.durable.records import ReplyRecord
 from agex.agent.loop.loop import Ask
 from agex.agent.registration import Registration
@@ -43,12 +44,9 @@ from agex.models.base import Message, Model, ModelError, Reply
 from agex.models.surrogates import encodable
 from agex.sandbox import Session
 from agex.sandbox.runtime.host_time import in_host_time
-from agex.sandbox.runtime.output import CAPTURE, Output
 
 __all__ = ["RecordedRun", "Recorder"]
 
-OUT_CHARS = 20_000
-"""Of what one call prints."""
 SHOWN_CHARS = 2_000
 """Of the value of a run, in the text of its end."""
 
@@ -269,7 +267,7 @@ class RecordedRun(TapedRun):
         with self.stopping():
             place, line = self._begun(asked)
             args, kwargs = self._real(asked)
-        with _printed() as out:
+        with printed() as out:
             try:
                 with apart():
                     value = work(args, kwargs)
@@ -390,19 +388,6 @@ class RecordedRun(TapedRun):
         known: Any = 0 if data is not None else value
         self._tape.add(ClockLine(run=self.number, turn=self.turn, name=name, value=known, data=data))
         return value
-
-
-@contextmanager
-def _printed() -> Iterator[Output]:
-    """Take what a call prints; pass it on when it is over."""
-    out, around = Output(OUT_CHARS), CAPTURE.get()
-    token = CAPTURE.set(out)
-    try:
-        yield out
-    finally:
-        CAPTURE.reset(token)
-        if around is not None and (text := out.text()):
-            around.write(text)
 
 
 def _refused(about: Mapping[str, Any]) -> Any:

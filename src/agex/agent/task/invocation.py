@@ -141,8 +141,7 @@ class Invocation:
         self._wait = wait
         self._count = count
         self._talk: Talk | None = None
-        models = None if again is None else again.models
-        self._taping = taping = Taping(agent, signature, self.values, sample, models)
+        self._taping = taping = Taping(agent, signature, self.values, sample, again and again.models)
         self.models = taping.models
         self._again = again
         self.definition = definition
