@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -28,7 +28,7 @@ from agex.agent.durable.external_functions import journal_above
 from agex.agent.durable.host_calls import Decision
 from agex.agent.durable.kept_conversation import noted, replay
 from agex.agent.durable.records import RunRecord
-from agex.agent.durable.run_journal import Answer, KnownCall, RunJournal, Saved
+from agex.agent.durable.run_journal import Answer, RunJournal, Saved
 from agex.agent.execution.execution import Execution
 from agex.agent.execution.grants import host_classes, named_by
 from agex.agent.execution.name_bindings import RESERVED
@@ -43,7 +43,7 @@ from agex.agent.task.means import acts, means_of, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
 from agex.agent.task.state_codec import KeptCode
-from agex.agent.task.taping import Taping
+from agex.agent.task.taping import NOT_AGAIN, Again, Taping
 from agex.errors import (
     AgexError,
     CheckError,
@@ -66,22 +66,13 @@ if TYPE_CHECKING:
     from agex.agent.base import AgentBase
     from agex.agent.execution.task_workspace import TaskFiles
 
-__all__ = ["Again", "Invocation"]
+__all__ = ["Invocation"]
 
 MESSAGE_CHARS = 2_000
 """Of why a run failed, in its record."""
 PYTHON_ONLY = ("python_action",)
 ACTIONS = (*PYTHON_ONLY, "write_file", "edit_file", "terminal_action")
 """Actions that a model may ask for where there is a workspace."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Again:
-    """A run that is replayed."""
-
-    models: tuple[Model, ...]
-    calls: Mapping[str, KnownCall]
-    """To the world, as they are recorded."""
 
 
 class Invocation:
@@ -130,7 +121,7 @@ class Invocation:
         run_id: str | None = None,
         inputs: Mapping[str, Any] | None = None,
         only_kept_code: bool = False,
-        again: Again | None = None,
+        again: Again = NOT_AGAIN,
     ) -> None:
         signature = definition.terms.signature
         options.require_usable(in_async_task=signature.is_async)
@@ -141,7 +132,7 @@ class Invocation:
         self._wait = wait
         self._count = count
         self._talk: Talk | None = None
-        self._taping = taping = Taping(agent, signature, self.values, sample, again and again.models)
+        self._taping = taping = Taping(agent, signature, self.values, sample, again.models)
         self.models = taping.models
         self._again = again
         self.definition = definition
@@ -281,7 +272,7 @@ class Invocation:
             inputs=self._taping.inputs,
             names=names,
             saved=saved,
-            again=None if self._again is None else self._again.calls,
+            again=self._again.calls,
         )
 
     def _require_answer(self) -> None:

@@ -22,8 +22,9 @@ from agex.agent.call.options import CallOptions
 from agex.agent.durable.past_runs import past_run
 from agex.agent.execution.grants import host_classes
 from agex.agent.tape.redaction import matches
-from agex.agent.task.invocation import Again, Invocation
+from agex.agent.task.invocation import Invocation
 from agex.agent.task.run import Run
+from agex.agent.task.taping import Again
 from agex.contract import preview, same_value
 from agex.errors import AgexError, DefinitionError, ModelNotConfigured, ReplayMismatch
 from agex.models.base import Model, OnText, Profile, Reply, Request

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agex.agent.call.call import Call, current_call
@@ -15,17 +16,31 @@ from agex.errors import AgexError, ReplayMismatch, TapeError
 
 if TYPE_CHECKING:
     from agex.agent.base import AgentBase
+    from agex.agent.durable.run_journal import KnownCall
     from agex.agent.registration import Registration
     from agex.agent.tape.taped_run import TapedRun
     from agex.contract import TaskSignature
     from agex.models.base import Model
     from agex.sandbox import Sandbox
 
-__all__ = ["Taping"]
+__all__ = ["NOT_AGAIN", "Again", "Taping"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Again:
+    """A run that is replayed."""
+
+    models: tuple[Model, ...] = ()
+    """Asked in the place of the agent's, where there are some."""
+    calls: Mapping[str, KnownCall] | None = None
+    """To the world, as they are recorded; None for a run that is not replayed."""
+
+
+NOT_AGAIN = Again()
 
 
 class Taping:
-    """What a call gets from outside: by way of the tape that is on, or as it is.
+    """All that a call gets from outside: by way of the tape that is on, or as it is.
 
     Args:
         agent: whose task it is.
@@ -50,7 +65,7 @@ class Taping:
         signature: TaskSignature,
         inputs: Mapping[str, Any],
         sample: int | None,
-        models: tuple[Model, ...] | None = None,
+        models: tuple[Model, ...] = (),
     ) -> None:
         self._signature = signature
         self._sandbox = agent.sandbox(signature)
