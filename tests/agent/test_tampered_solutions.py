@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import pickle
-import time
 
 import pytest
+from tampered_entries import changed, entry, forged
 
 from agex import Agent, StateCorrupt, SystemNoteEvent, Versioned, values
 from agex.errors import AgexError
-from agex.state.commits.journal import Draft
 from agex.testing import ScriptedModel, python_action
 
 MADE: list[object] = []
@@ -40,26 +39,6 @@ def solved() -> tuple[Versioned, str]:
     assert task(2) == 4
     (key,) = [key for key in state.entry_keys() if key.startswith("solution/") and not key.endswith("/calls")]
     return state, key
-
-
-def forged(state: Versioned, key: str, payload: bytes) -> Versioned:
-    """Return the state with one entry replaced, in a commit whose hashes are right."""
-    journal = state.store.journal()
-    head = journal.branches()["main"]
-    draft = Draft(parents=(head,), changes={f"r/{key}": payload}, time=time.time(), message="forged")
-    journal.commit(draft, branch="main", expect=head)
-    return Versioned(state.store)
-
-
-def entry(value: object) -> bytes:
-    (group,) = values.encode({"entry": value}, allow=values.Allow())
-    return values.cut(group, lambda chunk: b"").payload
-
-
-def changed(state: Versioned, key: str, **fields: object) -> Versioned:
-    """Return the state with other fields in the record."""
-    record = {**json.loads(state.entry(key)["record"]), **fields}
-    return forged(state, key, entry({"record": json.dumps(record)}))
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,8 @@ class Agent(AgentBase):
         reuse: bool = False,
         samples: int = 1,
         choose: Choose = "first",
+        solution: str | None = None,
+        fallback: bool = True,
     ) -> TaskDecorator: ...
 
     @overload
@@ -133,6 +135,8 @@ class Agent(AgentBase):
         reuse: bool = False,
         samples: int = 1,
         choose: Choose = "first",
+        solution: str | None = None,
+        fallback: bool = True,
     ) -> TaskDecorator: ...
 
     def task(self, first: Any = None, /, **settings: Any) -> Any:
@@ -147,6 +151,8 @@ class Agent(AgentBase):
                 ``f(value, inputs)`` that return None or True, or raise or return what is wrong;
                 ``examples``, calls that must hold, as ``((args, kwargs), expected)``;
                 ``reuse=True`` keeps the code of a solved task and tries it first next time;
+                ``solution="package.module:function"`` is tried before that, in the host, and
+                ``fallback=False`` asks no model where it does not solve a call;
                 ``samples=n`` runs it n times side by side, in forks of the state and with one budget, and
                 ``choose`` says which value is taken: that of the ``"first"`` to succeed, the one that most
                 ``"agree"`` on, or the one that a function of the list of values returns.

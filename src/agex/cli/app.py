@@ -240,6 +240,7 @@ def resume(  # noqa: PLR0917 - typer passes them by name
 
 
 @app.command()
+<<<<<<< HEAD
 def replay(  # noqa: PLR0917 - typer passes them by name
     directory: Directory,
     run: Annotated[str, typer.Argument(help="As `agex runs` lists it.")],
@@ -272,6 +273,23 @@ def why(
     with _Reporting(), history.opened(directory, branch) as state:
         entry = trace_of(state, run)
     _print(entry, runs.print_why, as_json)
+=======
+def freeze(  # noqa: PLR0917 - typer passes them by name
+    task: Annotated[str, typer.Argument(help="MODULE:TASK, declared with reuse=True.")],
+    state: Annotated[Path, typer.Option(help="The directory of the Disk store that has its solution.")],
+    out: Annotated[Path, typer.Option(help="The module to write, or a folder; its tests go beside it.")],
+    branch: Branch = "main",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write the code that solved a task as a Python module with tests, for a person to read."""
+    from agex.cli.freeze import freeze_task
+
+    with _Reporting():
+        made = freeze_task(task, state, out, branch=branch, overwrite=overwrite)
+    text = f"{made['module']} and {made['tests']} are written: read them, then run the tests."
+    _print(made, lambda _, console: console.print(plain(text), markup=False, soft_wrap=True), as_json)
+>>>>>>> main
 
 
 @app.command()

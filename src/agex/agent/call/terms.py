@@ -45,6 +45,10 @@ class Definition:
     """Runs side by side, of which one is chosen."""
     choose: Choose = "first"
     """How it is chosen."""
+    solution: str | None = None
+    """A function of the host that is tried first, as ``package.module:function``."""
+    fallback: bool = True
+    """Whether the model is asked where that does not solve a call."""
 
 
 class Inputs(SimpleNamespace):

@@ -70,6 +70,8 @@ class SolutionRecord(Record):
     used: int = Field(default=0, ge=0)
     failed: int = Field(default=0, ge=0)
     last_failure: str = ""
+    is_built: bool = False
+    """Whether the contract built the value out of another that the function returned."""
     terms: dict[str, str]
     """Digests of what the code was written for, by name."""
 
@@ -80,7 +82,7 @@ class SolutionRecord(Record):
 
     def solution(self) -> Solution:
         """Return it as the host is shown it."""
-        fields = self.model_dump(exclude={"terms", "created"})
+        fields = self.model_dump(exclude={"terms", "created", "is_built"})
         return Solution(**fields, created=datetime.fromtimestamp(self.created, UTC))
 
 

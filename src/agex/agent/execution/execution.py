@@ -29,7 +29,7 @@ from agex.agent.prompt.listing import documentation, overview
 from agex.agent.registration import Registration
 from agex.agent.rendering.images import MOST_PICTURES, encoded
 from agex.agent.rendering.output_text import cut_middle, encodable, exact, last_lines, result_text
-from agex.contract import Example, describe_failure, outcome_matches, shown_repr
+from agex.contract import Example, describe_failure, outcome_matches, same_value, shown_repr
 from agex.errors import CheckError, EvalError, TaskCancelled
 from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image
@@ -95,6 +95,7 @@ class Execution:
 
     Attributes:
         solution: the code that solved the task, once its own function did.
+        is_built: whether the contract built the value out of another that this function returned.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class Execution:
         self.terms = terms
         self.call = call
         self.solution: str | None = None
+        self.is_built = False
         self._worked: list[str] = []
         self._values = dict(values)
         self._inputs = Inputs(values)
@@ -370,6 +372,9 @@ class Execution:
             raise verdict.error
         if verdict.error is not None:
             return self._seen(verdict, f"{self.terms.signature.name} returned a wrong value:", failed=True)
+        if verdict.value is not outcome.value:
+            same = yield CallGuest(same_value, (outcome.value, verdict.value), {})
+            self.is_built = same.value is not True
         printed = cut_middle(result.stdout + outcome.stdout, self._output_chars)
         return Observation(text=printed.rstrip("\n"), ending=Success(verdict.value), seconds=result.duration)
 

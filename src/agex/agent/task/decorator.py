@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from agex.agent.call.terms import Check, Choose, Definition, Terms, example_inputs, require_samples
 from agex.agent.registration import is_async
+from agex.agent.task.host_solutions import require_address
 from agex.agent.task.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
 from agex.errors import DefinitionError
@@ -37,6 +38,8 @@ class TaskDecorator:
         reuse: bool = False,
         samples: int = 1,
         choose: Choose = "first",
+        solution: str | None = None,
+        fallback: bool = True,
     ) -> None:
         require_samples(samples, choose)
         self._agent = agent
@@ -47,6 +50,9 @@ class TaskDecorator:
         self._reuse = reuse
         self._samples = samples
         self._choose: Choose = choose
+        require_address(solution, fallback=fallback)
+        self._solution = solution
+        self._fallback = fallback
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -83,6 +89,8 @@ class TaskDecorator:
             reuse=self._reuse,
             samples=self._samples,
             choose=self._choose,
+            solution=self._solution,
+            fallback=self._fallback,
         )
         kind = AsyncTask if signature.is_async else Task
         task: AnyTask[Any, Any] = kind(self._agent, plain, definition)

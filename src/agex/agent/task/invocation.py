@@ -38,6 +38,7 @@ from agex.agent.loop.telemetry import task_span
 from agex.agent.prompt.completion import CompletionConversation
 from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
+from agex.agent.task.host_solutions import HostSolution, WithSolution, consulted, is_consulting, models_of
 from agex.agent.task.kept_solutions import Ended, Keeping, KeptSolution, SolvedWith
 from agex.agent.task.means import acts, means_of, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
@@ -84,6 +85,7 @@ class Invocation:
         args, kwargs: the arguments.
         options: what the caller added.
         keeping: returns the kept code that it begins with.
+        host_solution: tried before any code.
         count: told by what it was solved.
         loop: the event loop of an async task.
         saved: the run that goes on, as the state has it.
@@ -111,6 +113,7 @@ class Invocation:
         options: CallOptions,
         *,
         keeping: Keeping | None = None,
+        host_solution: HostSolution | None = None,
         count: Callable[[SolvedWith], None] = lambda how: None,
         loop: asyncio.AbstractEventLoop | None = None,
         saved: Saved | None = None,
@@ -132,19 +135,22 @@ class Invocation:
         self._wait = wait
         self._count = count
         self._talk: Talk | None = None
+<<<<<<< HEAD
         self._taping = taping = Taping(agent, signature, self.values, sample, again.models)
         self.models = taping.models
         self._again = again
+=======
+        self.models, self._unasked = models_of(agent, host_solution)
+>>>>>>> main
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
         self._value: Any = None
-        parent = current_call()
         self.ledger = Ledger(options.budget or agent.budget, parent=payer())
         self.call = Call(
             ledger=self.ledger,
             agent=agent,
-            parent=parent,
+            parent=current_call(),
             state=self.state,
             on_event=options.on_event,
             on_token=options.on_token,
@@ -158,7 +164,7 @@ class Invocation:
         self.plan = Plan(
             agent=agent.name,
             task=signature.name,
-            models=tuple(each.full_name for each in self.models),
+            models=tuple(each.full_name for each in self.models) or ("",),
             escalate_after=agent.escalate_after,
             max_iterations=0 if only_kept_code else agent.max_iterations,
             sample=self.call.sample,
@@ -166,7 +172,7 @@ class Invocation:
             llm_timeout=agent.llm_timeout,
             max_actions=agent.max_actions,
             output_chars=agent.max_output_chars,
-            actions=max((_offered(each, files) for each in self.models), key=len),
+            actions=max((_offered(each, files) for each in self.models), key=len, default=PYTHON_ONLY),
             run_id=(run_id or uuid4().hex) if saved is None else saved.record.run_id,
         )
         self.record: Run[Any] = record or Run(
@@ -197,6 +203,9 @@ class Invocation:
             files=files,
             policy=sandbox.policy if agent.python == "guarded" else None,
             received=taping.received,
+        )
+        self._runner = (
+            None if host_solution is None else WithSolution(self.execution, host_solution, self.values)
         )
         self._journal: RunJournal | None = None
         self._solution: KeptSolution | None = None
@@ -304,9 +313,13 @@ class Invocation:
 
     def _carry_out(self, steps: Loop[Any]) -> None:
         with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
+<<<<<<< HEAD
             with self._taping.ending(lambda: self._value):
                 observed = self._taping.observed(steps)
                 self._value = drive(observed, self.plan, self.call, self.models, self.execution)
+=======
+            self._value = drive(steps, self.plan, self.call, self.models, self._runner or self.execution)
+>>>>>>> main
             self._settle("done")
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
@@ -318,9 +331,15 @@ class Invocation:
             span,
             self._settled_on_error(),
         ):
+<<<<<<< HEAD
             with self._taping.ending(lambda: self._value):
                 observed = self._taping.observed(steps)
                 self._value = await adrive(observed, self.plan, self.call, self.models, self.execution)
+=======
+            self._value = await adrive(
+                steps, self.plan, self.call, self.models, self._runner or self.execution
+            )
+>>>>>>> main
             if self.call.view is None:
                 self._settle("done")
             else:
@@ -344,7 +363,7 @@ class Invocation:
                     ended.__cause__ = self.call.fault
             raise
         self._close(value=self._value if self.call.caller else handed_over(self._value, self._origin))
-        self._count("model" if self.record.turns else "kept")
+        self._count(self.solved_with())
 
     def _origin(self) -> Origin:
         return Origin(registrations=self.registrations, named=named_by(self.definition.terms.signature))
@@ -360,6 +379,12 @@ class Invocation:
             resume = self._wait(self.record, self._journal.record.waits)
         self.record.close(value=value, code=self.execution.solution, error=error, resume=resume)
 
+    def solved_with(self) -> SolvedWith:
+        """Return by what a call that is over was solved."""
+        if self.record.turns:
+            return "model"
+        return "kept" if self._runner is None or self._runner.error is not None else "solution"
+
     def _settle(self, how: str, error: BaseException | None = None) -> None:
         """Commit the end of the call, with what it leaves of kept code."""
         self._finish(error)
@@ -374,6 +399,7 @@ class Invocation:
             run_id=self.plan.run_id,
             events=tuple(self.call.events),
             value=self._value,
+            is_built=self.execution.is_built,
         )
         return self._solution.left(ended)
 
@@ -453,6 +479,12 @@ class Invocation:
         return (yield from self._first_turns())
 
     def _first_turns(self) -> Loop[Any]:
+        if self._runner is not None:
+            ending = yield from consulted(self.plan, self._runner)
+            if ending is not None:
+                return ending.value
+        if self._unasked is not None:
+            raise self._unasked
         if self._solution is not None and self._solution.note:
             yield self.plan.event(SystemNoteEvent, 0, message=self._solution.note)
         shown = (yield from self._set_up(self.definition.setup)) if self.definition.setup else ""
@@ -477,7 +509,7 @@ class Invocation:
         if self._answer is not None and self._answer.text:
             last_turn = record.turn + self.plan.max_iterations
         journal.take(self._answer, last_turn=last_turn)
-        if record.setup_shown is None:
+        if record.setup_shown is None or is_consulting(saved.progress):
             return (yield from self._first_turns())
         first = self._conversation(record.setup_shown)
         if isinstance(first, FullConversation) and saved.opening:

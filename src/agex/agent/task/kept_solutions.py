@@ -131,6 +131,8 @@ class Ended:
     run_id: str
     events: tuple[Event, ...]
     value: Any = None
+    is_built: bool = False
+    """Whether the contract built the value out of another that the function returned."""
 
     @property
     def model(self) -> str:
@@ -219,11 +221,14 @@ class KeptSolution:
                 run_id=ended.run_id,
                 created=time.time(),
                 version=version("agex"),
+                is_built=ended.is_built,
                 terms=self._terms,
             )
             self._put_calls([], ended.value)
         elif record is not None and ended.source == record.source:
-            record = record.model_copy(update={"used": record.used + 1})
+            record = record.model_copy(
+                update={"used": record.used + 1, "is_built": record.is_built or ended.is_built}
+            )
             self._put_calls(self._stored.calls(self._key), ended.value)
         elif ended.failure is None:
             return

@@ -110,6 +110,7 @@ def _task_parts(task: Any, definition: Definition) -> Iterator[Part]:
     facts = [
         *([f"{_counted(len(terms.checks), 'check')} of the value"] if terms.checks else []),
         *([_counted(len(terms.examples), "example")] if terms.examples else []),
+        *([f"{definition.solution} is tried first"] if definition.solution else []),
         *(["code that solved it is tried first"] if definition.reuse else []),
     ]
     if facts:

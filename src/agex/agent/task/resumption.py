@@ -112,6 +112,7 @@ class Resumption:
             answer=answer,
             record=record,
             keeping=self._task.keeping,
+            host_solution=self._task.host_solution,
             count=self._task.count,
             wait=waiting_for(self._task, self._options, saved.inputs),
         )

@@ -26,6 +26,7 @@ from agex.agent.call.terms import Choose, Definition
 from agex.agent.durable.host_calls import Decision
 from agex.agent.execution.grants import host_classes
 from agex.agent.task.choice import Candidate, chosen, is_decided
+from agex.agent.task.host_solutions import HostSolution, models_of
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.kept_solutions import Keeping, SolvedWith
 from agex.agent.task.means import acting
@@ -83,6 +84,7 @@ class Sampling:
         options: what the caller added.
         keeping: returns the kept code that a sample begins with.
         has_kept_code: whether there is some: it is tried once, before any sample.
+        host_solution: tried once, before that.
         count: told by what it was solved.
         loop: the event loop of an async task.
 
@@ -102,13 +104,14 @@ class Sampling:
         *,
         keeping: Keeping | None = None,
         has_kept_code: bool = False,
+        host_solution: HostSolution | None = None,
         count: Callable[[SolvedWith], None],
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         signature = definition.terms.signature
         options.require_usable(in_async_task=signature.is_async)
         self._values = signature.bind(args, kwargs)
-        agent.resolved_models()
+        models_of(agent, host_solution)
         self._agent = agent
         self._definition = definition
         self._count: int = definition.samples if options.samples is UNSET else options.samples
@@ -118,7 +121,8 @@ class Sampling:
             options, state=None, on_event=None, on_token=None, on_approval=None, budget=None
         )
         self._keeping = keeping
-        self._has_kept_code = has_kept_code
+        self._host_solution = host_solution
+        self._begins_with_code = has_kept_code or host_solution is not None
         self._count_solved = count
         self._loop = loop
         self._ledger = Ledger(options.budget or agent.budget, parent=payer())
@@ -232,7 +236,7 @@ class Sampling:
         """Run the samples one after the other: nothing runs side by side here."""
         self._ledger.begin()
         self._begin()
-        numbers = [*([0] if self._has_kept_code else []), *range(1, self._count + 1)]
+        numbers = [*([0] if self._begins_with_code else []), *range(1, self._count + 1)]
         for number in numbers:
             sample = self._sample(number)
             try:
@@ -242,6 +246,7 @@ class Sampling:
             except Exception as error:  # noqa: BLE001 - another sample may do better
                 sample.error = error
             if number == 0 and sample.error is not None:
+                self._require_fallback(sample)
                 continue
             self._over.append(sample)
             if number == 0 or self._is_decided(self._count - number):
@@ -250,12 +255,18 @@ class Sampling:
 
     async def _try_kept_code(self) -> bool:
         """Run the code that solved the task before; return whether it did again."""
-        if not self._has_kept_code:
+        if not self._begins_with_code:
             return False
         sample = await self._sampled(0)
+        self._require_fallback(sample)
         if sample.error is None:
             self._over.append(sample)
         return sample.error is None
+
+    def _require_fallback(self, sample: _Sample) -> None:
+        """Raise the error of the host's solution where no model is to be asked after it."""
+        if sample.error is not None and self._host_solution is not None and not self._host_solution.fallback:
+            raise sample.error
 
     async def _sampled(self, number: int) -> _Sample:
         sample = self._sample(number)
@@ -281,6 +292,7 @@ class Sampling:
             run_id=self.record.run_id,
             inputs=self._inputs(),
             keeping=None if self._keeping is None else partial(self._keeping, sample=number),
+            host_solution=None if number else self._host_solution,
             only_kept_code=number == 0,
         )
         sample = self._samples[number] = _Sample(number, invocation)
@@ -402,7 +414,7 @@ class Sampling:
         run = self._winner.run
         self._close(value=run.value, code=run.code)
         self._winner.invocation.choose()
-        self._count_solved("model" if self._winner.number else "kept")
+        self._count_solved(self._winner.invocation.solved_with())
 
     def _close(
         self, *, value: Any = None, code: str | None = None, error: BaseException | None = None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
@@ -18,6 +20,7 @@ from agex.agent.call.call import OnApproval, OnEvent, OnToken, current_call, hos
 from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Choose, Definition, Terms
 from agex.agent.durable.solution_entries import Solution
+from agex.agent.task.host_solutions import HostSolution
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.kept_solutions import Keeping, SolutionStore, SolvedBy, SolvedWith
 from agex.agent.task.pickling import Declaration, rebuilt
@@ -59,6 +62,11 @@ class AnyTask(Shown, Generic[P, R]):
         self.__signature__ = inspect.signature(function)
         self._options = CallOptions()
         self._solutions = SolutionStore(self.__name__)
+        self.host_solution: HostSolution | None = None
+        if definition.solution is not None:
+            self.host_solution = HostSolution(
+                definition.solution, fallback=definition.fallback, terms=definition.terms
+            )
 
     def using(
         self,
@@ -106,6 +114,8 @@ class AnyTask(Shown, Generic[P, R]):
             "reuse": self.definition.reuse,
             "samples": self.definition.samples,
             "choose": self.definition.choose,
+            "solution": self.definition.solution,
+            "fallback": self.definition.fallback,
             "checks": terms.checks,
             "examples": terms.examples,
         }
@@ -160,6 +170,7 @@ class AnyTask(Shown, Generic[P, R]):
                     options,
                     keeping=self.keeping,
                     has_kept_code=self._begins_with_solution(options),
+                    host_solution=self.host_solution,
                     count=self.count,
                     loop=loop,
                 )
@@ -170,6 +181,7 @@ class AnyTask(Shown, Generic[P, R]):
                 kwargs,
                 options,
                 keeping=self.keeping,
+                host_solution=self.host_solution,
                 count=self.count,
                 loop=loop,
                 wait=waiting_for(self, options, {}),
@@ -216,6 +228,30 @@ class AnyTask(Shown, Generic[P, R]):
         """
         found = self._solutions.current(self._state_of_solution(), terms_of(self.agent, self.definition))
         return None if found is None else found.solution()
+
+    def freeze(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write :attr:`solution` as a Python module for a person to read, and its tests beside it.
+
+        The module has the function with the task's types and docstring, what it needs, and where it comes
+        from; ``test_NAME.py`` has the task's examples and checks, and calls that the code solved. Nothing of
+        it is run.
+
+        Args:
+            path: of the module, or a folder for ``TASK.py``.
+            overwrite: whether files that are there may be replaced.
+
+        Returns:
+            The path of the module.
+
+        Raises:
+            DefinitionError: there is no solution, it needs something that a module on its own has not, or
+                a file is there already.
+            StateCorrupt: the entry in the state is damaged.
+        """
+        from agex.agent.task.freezing import freeze  # which few programs do
+
+        state = self._state_of_solution()
+        return freeze(self, self._solutions.stored(state), state, path, overwrite=overwrite)
 
     @property
     def solved_by(self) -> SolvedBy:
