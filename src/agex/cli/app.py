@@ -240,7 +240,6 @@ def resume(  # noqa: PLR0917 - typer passes them by name
 
 
 @app.command()
-<<<<<<< HEAD
 def replay(  # noqa: PLR0917 - typer passes them by name
     directory: Directory,
     run: Annotated[str, typer.Argument(help="As `agex runs` lists it.")],
@@ -273,7 +272,9 @@ def why(
     with _Reporting(), history.opened(directory, branch) as state:
         entry = trace_of(state, run)
     _print(entry, runs.print_why, as_json)
-=======
+
+
+@app.command()
 def freeze(  # noqa: PLR0917 - typer passes them by name
     task: Annotated[str, typer.Argument(help="MODULE:TASK, declared with reuse=True.")],
     state: Annotated[Path, typer.Option(help="The directory of the Disk store that has its solution.")],
@@ -289,7 +290,6 @@ def freeze(  # noqa: PLR0917 - typer passes them by name
         made = freeze_task(task, state, out, branch=branch, overwrite=overwrite)
     text = f"{made['module']} and {made['tests']} are written: read them, then run the tests."
     _print(made, lambda _, console: console.print(plain(text), markup=False, soft_wrap=True), as_json)
->>>>>>> main
 
 
 @app.command()

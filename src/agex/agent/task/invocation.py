@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -40,7 +41,7 @@ from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
 from agex.agent.task.host_solutions import HostSolution, WithSolution, consulted, is_consulting, models_of
 from agex.agent.task.kept_solutions import Ended, Keeping, KeptSolution, SolvedWith
-from agex.agent.task.means import acts, means_of, require_same
+from agex.agent.task.means import acts, means_of, require_answer, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
 from agex.agent.task.state_codec import KeptCode
@@ -135,13 +136,9 @@ class Invocation:
         self._wait = wait
         self._count = count
         self._talk: Talk | None = None
-<<<<<<< HEAD
-        self._taping = taping = Taping(agent, signature, self.values, sample, again.models)
-        self.models = taping.models
-        self._again = again
-=======
-        self.models, self._unasked = models_of(agent, host_solution)
->>>>>>> main
+        find = partial(models_of, agent, host_solution)
+        self._taping = taping = Taping(agent, signature, self.values, sample, find=find, again=again)
+        self.models, self._unasked = taping.models, taping.unasked
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
@@ -212,7 +209,7 @@ class Invocation:
         try:
             self._find_solution(keeping)
             self._journal = self.call.journal = self._new_journal()
-            self._require_answer()
+            require_answer(self.registrations, self.call)
             session.open()
         except BaseException:
             self.call.leave()
@@ -281,24 +278,7 @@ class Invocation:
             inputs=self._taping.inputs,
             names=names,
             saved=saved,
-            again=self._again.calls,
-        )
-
-    def _require_answer(self) -> None:
-        """Refuse functions that need a person's yes where nobody can be asked.
-
-        Raises:
-            DefinitionError: nobody can.
-        """
-        needing = [one.name for one in self.registrations if one.approval is not False]
-        journal = journal_above(self.call)
-        if not needing or (journal is not None and journal.is_durable):
-            return
-        if any(each.on_approval is not None for each in self.call.above()):
-            return
-        raise DefinitionError(
-            f"{', '.join(needing)} needs approval, and this run can neither wait nor ask: give the task a "
-            "Versioned state, or on_approval=."
+            again=self._taping.again.calls,
         )
 
     def run(self) -> Run[Any]:
@@ -313,13 +293,11 @@ class Invocation:
 
     def _carry_out(self, steps: Loop[Any]) -> None:
         with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
-<<<<<<< HEAD
             with self._taping.ending(lambda: self._value):
                 observed = self._taping.observed(steps)
-                self._value = drive(observed, self.plan, self.call, self.models, self.execution)
-=======
-            self._value = drive(steps, self.plan, self.call, self.models, self._runner or self.execution)
->>>>>>> main
+                self._value = drive(
+                    observed, self.plan, self.call, self.models, self._runner or self.execution
+                )
             self._settle("done")
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
@@ -331,15 +309,11 @@ class Invocation:
             span,
             self._settled_on_error(),
         ):
-<<<<<<< HEAD
             with self._taping.ending(lambda: self._value):
                 observed = self._taping.observed(steps)
-                self._value = await adrive(observed, self.plan, self.call, self.models, self.execution)
-=======
-            self._value = await adrive(
-                steps, self.plan, self.call, self.models, self._runner or self.execution
-            )
->>>>>>> main
+                self._value = await adrive(
+                    observed, self.plan, self.call, self.models, self._runner or self.execution
+                )
             if self.call.view is None:
                 self._settle("done")
             else:

@@ -47,10 +47,12 @@ class Taping:
         signature: of the task.
         inputs: by name.
         sample: which of the samples of a call it is.
-        models: to be asked in the place of the agent's.
+        find: returns the agent's models, and why they cannot be asked.
+        again: a run that is replayed.
 
     Attributes:
         models: to be asked.
+        unasked: why they cannot be; None where they can.
         inputs: as guest code gets them.
         registrations: what its code may use.
 
@@ -65,12 +67,22 @@ class Taping:
         signature: TaskSignature,
         inputs: Mapping[str, Any],
         sample: int | None,
-        models: tuple[Model, ...] = (),
+        *,
+        find: Callable[[], tuple[tuple[Model, ...], Any]],
+        again: Again,
     ) -> None:
         self._signature = signature
         self._sandbox = agent.sandbox(signature)
+        self.again = again
+        self.unasked: Any = None
+        self._find = find
         self.run = run = self._begun(agent, inputs, sample)
-        self.models: tuple[Model, ...] = models or (agent.resolved_models() if run is None else run.models)
+        if again.models:
+            self.models: tuple[Model, ...] = again.models
+        elif run is not None:
+            self.models = run.models
+        else:
+            self.models, self.unasked = find()
         self.inputs: Mapping[str, Any] = inputs if run is None else run.inputs
         self.registrations: tuple[Registration, ...] = (
             agent.registrations if run is None else run.registrations
@@ -91,7 +103,7 @@ class Taping:
             agent=agent.name,
             task=self._signature.name,
             means=means_of(agent, agent.registrations, self._signature),
-            models=agent.resolved_models,
+            models=self._found,
             inputs=inputs,
             registrations=agent.registrations,
             sandbox=self._sandbox,
@@ -101,6 +113,10 @@ class Taping:
         )
         run: TapedRun = tape.begin(begins)
         return run
+
+    def _found(self) -> tuple[Model, ...]:
+        models, self.unasked = self._find()
+        return models
 
     @property
     def sandbox(self) -> Sandbox:
