@@ -30,7 +30,7 @@ $(BIN)/python:
 
 # One stamp a set of extras: .venv/.installed-test, .venv/.installed-demo+local, ...
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing agex[$(subst +,$(comma),$*)] into $(VENV)"
+	@echo "installing agex-py[$(subst +,$(comma),$*)] into $(VENV)"
 	@if command -v uv >/dev/null; then install="uv pip install --compile-bytecode --python $(BIN)/python"; \
 	else install="$(BIN)/python -m pip install --disable-pip-version-check"; fi; \
 	$$install --quiet --constraint constraints.txt --editable '.[$(subst +,$(comma),$*)]'
@@ -123,7 +123,7 @@ $(BROWSER)/.installed: tests/browser/node/requirements.txt constraints.txt
 browser: browser-node browser-page ## the package in Pyodide: its suite under node, its page in Chromium
 
 browser-node: $(BROWSER)/.installed
-	@rm -f $(BROWSER)/wheels/agex-*.whl
+	@rm -f $(BROWSER)/wheels/agex-*.whl $(BROWSER)/wheels/agex_py-*.whl
 	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(BROWSER)/wheels .
 	node tests/browser/node/session.mjs $(BROWSER)
 	@# Tests recurse as deep as Python lets them: in code that is not compiled yet, more than a default stack holds.

@@ -2,7 +2,7 @@
 
 Run it with ``python examples/cluster.py [--model MODEL] [--dsn DSN] [--scheduler ADDRESS]``. Without a DSN,
 the variables PGHOST, PGUSER, ... say where the database is; without a scheduler, two workers are started.
-It needs the extra `examples` (``pip install ".[examples]"`` in a checkout); see ``funcy.py`` for the model.
+It needs the extra `examples` (``pip install "agex-py[examples]"``); see ``funcy.py`` for the model.
 A Dask scheduler runs whatever anybody who reaches it sends: keep it on a network of your own.
 """
 

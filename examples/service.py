@@ -5,7 +5,7 @@ Run it with ``python examples/service.py [--model MODEL] [--port PORT]``, then::
     curl -d '{"text": "I was charged twice!", "customer": 7}' -H 'content-type: application/json' \
         http://127.0.0.1:8000/tickets
 
-It needs the extra `examples` (``pip install ".[examples]"`` in a checkout); see ``funcy.py`` for the model.
+It needs the extra `examples` (``pip install "agex-py[examples]"``); see ``funcy.py`` for the model.
 """
 
 import argparse

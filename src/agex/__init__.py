@@ -161,7 +161,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("agex")
+        return version("agex-py")
     if name not in __all__:
         raise AttributeError(f"module 'agex' has no attribute {name!r}")
     if name == "Versioned":

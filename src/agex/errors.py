@@ -5,6 +5,7 @@
     Exception
     └── AgexError
         ├── DefinitionError      host: an agent, task or registration is declared wrongly   (ValueError)
+        │   ├── KeywordError         a keyword is none that is taken; names the one meant       (TypeError)
         │   └── ToolDefinitionError  a tool of a TinyCodeAgent is
         ├── InputError           host: an argument of a task call breaks its annotation     (TypeError)
         ├── CheckError           host: a check of a task's value failed itself; ends the run
@@ -68,6 +69,7 @@ __all__ = [
     "ExecutionTimeout",
     "InputError",
     "IsolationUnavailable",
+    "KeywordError",
     "LLMFail",
     "ModelNotConfigured",
     "ReplayMismatch",
@@ -136,6 +138,10 @@ def _again(kind: type[AgexError], args: tuple[Any, ...], own: dict[str, Any]) ->
 
 class DefinitionError(AgexError, ValueError):
     """An agent, a task or a registration is declared in a way that cannot work."""
+
+
+class KeywordError(DefinitionError, TypeError):
+    """A keyword is none that is taken here; the message names the one that was meant."""
 
 
 class ToolDefinitionError(DefinitionError):

@@ -25,7 +25,7 @@ def extras_of_demo(tmp_path: Path, **settings: str) -> set[str]:
     plan = subprocess.run(
         command, cwd=ROOT, env={"PATH": path, **settings}, check=True, capture_output=True, text=True
     )
-    return set(plan.stdout.partition("installing agex[")[2].partition("]")[0].split(","))
+    return set(plan.stdout.partition("installing agex-py[")[2].partition("]")[0].split(","))
 
 
 @pytest.mark.parametrize(("key", "model"), PROVIDERS.items())

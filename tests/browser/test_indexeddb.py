@@ -81,7 +81,7 @@ class Quiet(SimpleHTTPRequestHandler):
 def open_tab(tmp_path: Path) -> Iterator[Open]:
     """Give what opens tabs of one browser, which has nothing stored yet."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None or not list((INSTALLED / "wheels").glob("agex-*.whl")):
+    if CHROMIUM is None or not list((INSTALLED / "wheels").glob("agex_py-*.whl")):
         pytest.skip("needs chromium, and Pyodide with the wheel: make browser-node")
     for name in ("node_modules", "wheels"):
         (tmp_path / name).symlink_to(INSTALLED / name)

@@ -213,3 +213,16 @@ def test_in_a_terminal_a_run_shows_what_is_being_done():
 
 def _token(text, turn):
     return Token(text, agent="a", task="t", turn=turn)
+
+
+def test_the_version_is_printed():
+    from agex import __version__
+
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"agex {__version__}\n")
+
+
+def test_an_argument_that_the_task_does_not_take_is_named(command):
+    result = command("run", "shell_tasks:double", "--arg", "m=2")
+    assert result.exit_code == 2
+    assert "takes no m=" in result.stderr + result.stdout

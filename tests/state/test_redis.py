@@ -69,7 +69,7 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch, library, name):
 
     module = importlib.import_module(f"agex.state.{'redis' if library == 'redis' else 'postgres'}")
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(StateError, match="pip install agex"):
+    with pytest.raises(StateError, match=r"pip install .agex-py"):
         getattr(module, name)("nowhere")
 
 

@@ -64,20 +64,20 @@ def test_it_holds_the_page_python_and_the_wheels(tmp_path, pyodide, wheels):
     settings = json.loads((out / "tab.json").read_text())
     assert all((out / each).is_file() for each in [settings["pyodide"], *settings["wheels"]])
     own, other = settings["wheels"]
-    assert own.startswith("wheels/agex-")
+    assert own.startswith("wheels/agex_py-")
     assert other == "wheels/other-1.0-py3-none-any.whl"
     assert settings["modules"] == ["other", "other.deep.er", "sqlite3"]
 
 
 def test_the_wheel_of_agex_is_made_of_the_running_package_and_is_taken_again(tmp_path, pyodide, wheels):
-    (own,) = (put(tmp_path, pyodide, wheels) / "wheels").glob("agex-*.whl")
+    (own,) = (put(tmp_path, pyodide, wheels) / "wheels").glob("agex_py-*.whl")
     with zipfile.ZipFile(own) as archive:
         names = archive.namelist()
         assert archive.read(MARKER) == _marker()
     assert {"agex/__init__.py", "agex/py.typed", "agex/studio/page/index.html"} <= set(names)
     assert not [name for name in names if "__pycache__" in name]
     shutil.copy(own, wheels)
-    (again,) = (put(tmp_path, pyodide, wheels, name="again") / "wheels").glob("agex-*.whl")
+    (again,) = (put(tmp_path, pyodide, wheels, name="again") / "wheels").glob("agex_py-*.whl")
     assert again.read_bytes() == own.read_bytes()
 
 

@@ -9,8 +9,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 from agex.agent.base import VIRTUAL_FS, AgentBase, Isolation, Python
 from agex.agent.call.budget import Budget
 from agex.agent.call.terms import Check, Choose
-from agex.agent.registration import Access, Registration
-from agex.agent.task.decorator import TaskDecorator, locals_of_caller
+from agex.agent.registration import Access, Registration, checks_keywords, require_known
+from agex.agent.task.decorator import TASK_SETTINGS, TaskDecorator, locals_of_caller
 from agex.agent.task.task import AnyTask, AsyncTask, Task
 from agex.errors import DefinitionError
 from agex.state import State
@@ -21,6 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@checks_keywords
 class Agent(AgentBase):
     """A model with what its code may use. Safe to share between threads.
 
@@ -160,6 +161,7 @@ class Agent(AgentBase):
         Raises:
             DefinitionError: the function cannot be a task.
         """
+        require_known(settings, TASK_SETTINGS, "agent.task()")
         if first is None or isinstance(first, str):
             if first is not None and settings.setdefault("primer", first) != first:
                 raise DefinitionError(

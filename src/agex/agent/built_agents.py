@@ -50,7 +50,7 @@ class BuiltTask:
         self.task = task
         self.__name__ = task.__name__
         self.__doc__ = task.__doc__
-        self.__signature__ = task.__signature__
+        self.__signature__ = task.definition.terms.signature.signature
         self.is_async = is_async(task)
 
     def __init_subclass__(cls) -> None:

@@ -16,7 +16,6 @@ from agex.errors import AgexError, ModelNotConfigured, TaskError, TaskSuspended
 __all__ = ["main"]
 
 app = typer.Typer(
-    help="agex: a language model writes the body of a typed function, next to your own objects.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,6 +30,23 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 def main() -> None:
     """Run the command line."""
     app()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from agex import __version__
+
+        typer.echo(f"agex {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """agex: a language model writes the body of a typed function, next to your own objects."""
 
 
 @app.command()
@@ -150,7 +166,9 @@ def show(
 @app.command()
 def diff(
     directory: Directory,
-    old: Annotated[str, typer.Argument(help="A commit, branch or tag.")],
+    old: Annotated[
+        str | None, typer.Argument(help="A commit, branch or tag; the parent of the head if not given.")
+    ] = None,
     new: Annotated[str, typer.Argument(help="Another.")] = "main",
     as_json: Json = False,
 ) -> None:
@@ -158,7 +176,8 @@ def diff(
     from agex.cli import history
 
     with _Reporting(), history.opened(directory) as state:
-        found = history.compare(state, old, new)
+        since = state.checkout(new).commit.parent if old is None else old
+        found = history.compare(state, since, new)
     _print(found, lambda entry, console: console.print(plain(entry["text"]), markup=False), as_json)
 
 

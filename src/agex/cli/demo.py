@@ -123,9 +123,7 @@ def _sales_frame() -> pd.DataFrame:
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
-        raise DefinitionError(
-            'the demo works on a pandas DataFrame: pip install ".[demo]" in a checkout'
-        ) from error
+        raise DefinitionError('the demo works on a pandas DataFrame: pip install "agex-py[demo]"') from error
     return pd.DataFrame(SALES)
 
 

@@ -77,9 +77,9 @@ def show(report: dict[str, Any]) -> None:
     model = report["model"]
     console.print(f"Python {report['python']} on {report['platform']}")
     if model["usable"]:
-        console.print(f"Model: {model['provider']}:{model['name']}")
+        console.print(f"Model: {model['provider']}:{model['name']}", markup=False)
     else:
-        console.print(f"Model: none. {model['why']}")
+        console.print(f"Model: none. {model['why']}", markup=False)
     table = Table("level", "attempt", "stopped", title="Isolation, by trying")
     for level, attempts in report["isolation"].items():
         for what, stopped in attempts.items():

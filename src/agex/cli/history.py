@@ -48,6 +48,9 @@ def opened(directory: Path, branch: str | None = None, *, without: str | None = 
         raise StateError(f"{directory} holds no state; give the directory of a Disk store")
     store = Disk(directory)
     try:
+        there = store.journal().branches()
+        if branch not in (None, "main") and without is None and not there:
+            raise StateError(f"There is no branch {branch!r} in {directory}; there is none yet.")
         if branch is None:
             names = [name for name in store.journal().branches() if name != without] or ["main"]
             branch = "main" if "main" in names else names[0]
@@ -108,9 +111,10 @@ def print_log(entries: list[dict[str, Any]], console: Console) -> None:
             for name in found
         )
         tokens = f"  {entry['tokens']} tokens" if entry["tokens"] else ""
+        agent = f"[cyan]{_told(entry['agent'])}[/] " if entry["agent"] else ""
         console.print(
-            f"[yellow]{entry['hash'][:SHORT]}[/]{names} {entry['time'][:19]} "
-            f"{_told(entry['message'])}[dim]{tokens}  {_told(changed)}[/]",
+            f"[yellow]{entry['hash'][:SHORT]}[/]{names} {entry['time'][:19]} UTC "
+            f"{agent}{_told(entry['message'])}[dim]{tokens}  {_told(changed)}[/]",
             highlight=False,
             soft_wrap=True,
         )

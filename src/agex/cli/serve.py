@@ -38,7 +38,7 @@ def serve_tasks(addresses: Sequence[str], model: str | None, *, state: Path | No
         ModelNotConfigured: there is no model to ask.
     """
     if importlib.util.find_spec("mcp") is None:
-        raise DefinitionError('Serving tasks needs the MCP SDK: pip install "agex[mcp]"')
+        raise DefinitionError('Serving tasks needs the MCP SDK: pip install "agex-py[mcp]"')
     kept = Versioned(Disk(state)) if state is not None else None
     try:
         tools = [TaskTool(_prepared(address, model, kept)) for address in addresses]

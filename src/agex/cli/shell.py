@@ -54,10 +54,17 @@ def work(state: Versioned, lines: Iterator[str], show: Callable[[dict[str, Any]]
     return code
 
 
+def _until_exit(script: str) -> str:
+    """Return the lines of a script up to one that says ``exit``."""
+    lines = script.splitlines(keepends=True)
+    end = next((number for number, line in enumerate(lines) if line.strip() in ("exit", "quit")), len(lines))
+    return "".join(lines[:end])
+
+
 def lines_of(prompt: str) -> Iterator[str]:
     """Yield the typed lines until ``exit``; or the whole piped input at once."""
     if not sys.stdin.isatty():
-        yield sys.stdin.read()
+        yield _until_exit(sys.stdin.read())
         return
     with contextlib.suppress(EOFError, KeyboardInterrupt):
         while (line := input(prompt)).strip() not in ("exit", "quit"):

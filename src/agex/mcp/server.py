@@ -267,7 +267,7 @@ def _target(server: Any) -> Any:
     try:
         from mcp import StdioServerParameters
     except ImportError as error:
-        raise DefinitionError('MCP servers need the SDK: pip install "agex[mcp]"') from error
+        raise DefinitionError('MCP servers need the SDK: pip install "agex-py[mcp]"') from error
     if isinstance(server, StdioServerParameters):
         return server
     if isinstance(server, str) and server.startswith(("http://", "https://")):

@@ -117,9 +117,7 @@ class LocalModel(Model):
     def _engine(self) -> Any:
         path = find_weights(self._path, self._environ)  # a broken file is named, runtime or not
         if not is_installed():
-            raise ModelNotConfigured(
-                'the local model needs its runtime: pip install ".[local]" in a checkout of agex'
-            )
+            raise ModelNotConfigured('the local model needs its runtime: pip install "agex-py[local]"')
         self.name = path.stem
         return _shared_engine(path, self.settings)
 

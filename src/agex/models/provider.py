@@ -153,6 +153,8 @@ def _vary(settings: ModelSettings, own: ModelSettings, further: int) -> None:
         settings["temperature"] = min(fixed + 0.2 * further, max(fixed, 1.0))
 
 
+_EXTRAS = frozenset({"anthropic", "google", "groq", "mistral", "openai", "openrouter"})
+"""Providers that are an extra of this distribution, too."""
 _SPLITTING = ("pydantic_ai.models.openai", "pydantic_ai.models.groq", "pydantic_ai.models.huggingface")
 _NO_TAGS = ("<think>\n\u200b", "\u200b\n</think>")
 """Found in no answer; where reasoning is sent back as text, tags like any other."""
@@ -222,7 +224,7 @@ def _infer(name: str, api_key: str | None) -> ProviderModel:
         provider = name.partition(":")[0]
         raise ModelNotConfigured(
             f"{name!r} needs a package that is not installed: {error}\n"
-            f'Usually: pip install "pydantic-ai-slim[{provider}]"'
+            f'Usually: pip install "{"agex-py" if provider in _EXTRAS else "pydantic-ai-slim"}[{provider}]"'
         ) from error
     except UserError as error:
         raise ModelNotConfigured(

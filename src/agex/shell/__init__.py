@@ -7,6 +7,6 @@ Reading order: ``terminal`` (scripts, the host's commands), ``guest_terminal`` (
 """
 
 from agex.shell.guest_terminal import guest_terminal, python_command
-from agex.shell.terminal import Terminal, TerminalCommand, Transcript
+from agex.shell.terminal import Terminal, TerminalCommand, Transcript, is_usual
 
-__all__ = ["Terminal", "TerminalCommand", "Transcript", "guest_terminal", "python_command"]
+__all__ = ["Terminal", "TerminalCommand", "Transcript", "guest_terminal", "is_usual", "python_command"]

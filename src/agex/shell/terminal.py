@@ -8,11 +8,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from termish import CommandContext, CommandResult, ParseError, TerminalError, execute
+from termish import CommandContext, CommandResult, MemoryFS, ParseError, TerminalError, execute
 
-__all__ = ["Command", "Terminal", "TerminalCommand", "Transcript"]
+__all__ = ["Command", "Terminal", "TerminalCommand", "Transcript", "is_usual"]
 
 Command = Callable[[CommandContext], CommandResult | None]
+
+
+def is_usual(name: str) -> bool:
+    """Return whether a terminal has a command of its own accord."""
+    return name in {"python", "python3"} or not Terminal(MemoryFS()).run(f"command -v {name}").failed
 
 
 @dataclass(frozen=True, kw_only=True)

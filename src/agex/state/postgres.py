@@ -43,7 +43,7 @@ class PostgresStore(KVStore):
         except ImportError as error:
             raise StateError(
                 "A store in PostgreSQL needs a package that is not installed: "
-                "run `pip install agex[postgres]`."
+                'run `pip install "agex-py[postgres]"`.'
             ) from error
         self._arguments = {"dsn": dsn, "table": table}
         self._library: Any = psycopg

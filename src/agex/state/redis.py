@@ -44,7 +44,7 @@ class RedisStore(KVStore):
             from redis.retry import Retry
         except ImportError as error:
             raise StateError(
-                "A store in Redis needs a package that is not installed: run `pip install agex[redis]`."
+                'A store in Redis needs a package that is not installed: run `pip install "agex-py[redis]"`.'
             ) from error
         self._arguments = {"url": url, "prefix": prefix}
         self._prefix = prefix.encode()

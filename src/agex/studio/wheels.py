@@ -1,7 +1,7 @@
 """The wheels of a site: this project's own, made from the running package, and what others hold.
 
-The package index has another project of this name, so a wheel's name proves nothing: a file inside
-it does, which no other project ships.
+The package index has another project whose package is called agex, so a wheel's name proves nothing: a file
+inside it does, which no other project ships.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import base64
 import hashlib
 import importlib.metadata
 import importlib.resources
+import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from email.parser import HeaderParser
@@ -20,7 +21,7 @@ from agex.errors import StateError
 
 __all__ = ["NAME", "modules_of", "with_own"]
 
-NAME = "agex"
+NAME = "agex-py"
 """Of this project's distribution."""
 MARKER = "agex/studio/project.txt"
 """Where a wheel of this project has the text that says so."""
@@ -58,7 +59,7 @@ def _is_own(wheel: Path) -> bool:
         raise StateError(f"{wheel} is no wheel: it cannot be read as a zip; remove it.") from None
     name, version = named
     if not marked:
-        if name == NAME or any(path.startswith("agex/") for path in names):
+        if name in (NAME, "agex") or any(path.startswith("agex/") for path in names):
             raise StateError(
                 f"{wheel} is the package {name} {version} of another project: the index has one of the same "
                 "name. Remove the file, and leave agex out of what pip downloads: this command adds its own."
@@ -78,7 +79,7 @@ def _named(archive: zipfile.ZipFile) -> tuple[str, str]:
     if len(found) != 1:
         raise StateError(f"{archive.filename} is no wheel: it has no METADATA; remove it.")
     headers = HeaderParser().parsestr(archive.read(found[0]).decode("utf-8", "replace"))
-    return headers.get("Name", "").lower(), headers.get("Version", "")
+    return re.sub(r"[-_.]+", "-", headers.get("Name", "")).lower(), headers.get("Version", "")
 
 
 def _marker() -> bytes:
@@ -97,7 +98,7 @@ def _installed() -> importlib.metadata.Distribution:
 def _pack_own(folder: Path) -> Path:
     """Make the wheel of the running package, and return where it is."""
     distribution = _installed()
-    stem = f"{NAME}-{distribution.version}"
+    stem = f"{NAME.replace('-', '_')}-{distribution.version}"
     info = f"{stem}.dist-info"
     files = dict(_files(importlib.resources.files("agex"), "agex"))
     for name in _KEPT:

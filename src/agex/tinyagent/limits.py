@@ -32,7 +32,11 @@ class ExecutionLimits:
     def __post_init__(self) -> None:
         for name in ("timeout_seconds", "max_output_bytes", "max_steps", "max_memory_mb"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if name == "max_memory_mb" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise DefinitionError(f"ExecutionLimits({name}={value!r}): give a number, more than 0.")
+            if not value > 0:
                 raise DefinitionError(f"ExecutionLimits({name}={value!r}) leaves nothing; give more than 0.")
 
     def truncate_output(self, text: str) -> tuple[str, bool]:

@@ -45,6 +45,15 @@ class AgentBase(Registry):
     def __repr__(self) -> str:
         return f"<agex agent {self.name}>"
 
+    _INNER = frozenset({
+        "extras", "is_forkable", "page", "register", "resolved_model", "resolved_models", "sandbox",
+        "session", "task_files",
+    })  # fmt: skip
+    """Methods for the other rooms, which no completion is to offer."""
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in self._INNER]
+
     def page(self) -> Page:
         from agex.agent.base.page import agent_page
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from agex.agent.base.settings import AgentSettings
 from agex.agent.durable.host_calls import Approval
-from agex.agent.registration import Access, Kind, Pattern, Registration, Visibility, add
+from agex.agent.registration import Access, Kind, Pattern, Registration, Visibility, add, require_known
 from agex.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Registry(AgentSettings):
         """
         if f is None:
             return lambda f: self.fn(f, name=name, **settings)
+        require_known(settings, _OF_FUNCTIONS, "agent.fn()")
         if isinstance(f, type) or not callable(f):
             raise DefinitionError(f"agent.fn() takes a function, not {f!r}; for a class use agent.cls().")
         self.register(self._function_record(f, _name_of(f, name), Access(**settings)))
@@ -143,6 +145,7 @@ class Registry(AgentSettings):
         """
         if c is None:
             return lambda c: self.cls(c, name=name, **settings)
+        require_known(settings, _OF_CLASSES, "agent.cls()")
         if not isinstance(c, type):
             raise DefinitionError(
                 f"agent.cls() takes a class, not {c!r}; for an object, agent.module(it, name='it')."
@@ -182,6 +185,10 @@ class Registry(AgentSettings):
             DefinitionError: an object without a name, or the name is taken.
         """
         is_module = isinstance(m, ModuleType)
+        if isinstance(m, str) and _is_module_name(m):
+            raise DefinitionError(
+                f"agent.module({m!r}): give the module itself: import {m}; agent.module({m})."
+            )
         if not is_module and name is None:
             raise DefinitionError(f"{type(m).__name__} object needs a name: agent.module(it, name='db').")
         access = Access(
@@ -268,12 +275,15 @@ class Registry(AgentSettings):
                 of it, ``"low"`` nothing; ``docstring`` replaces its own. ``NAME --help`` prints it.
 
         Raises:
-            DefinitionError: it is no function, or the name is taken.
+            DefinitionError: it takes no argument, is no function, or the name is taken.
+
+        A name of one of the usual commands is warned of: the handler stands in for it.
         """
         from agex.agent.prompt.skills import new_command
 
         if handler is None:
             return lambda handler: self.terminal(handler, name=name, **settings)
+        require_known(settings, ("docstring", "visibility"), "agent.terminal()")
         with self._lock:
             command = new_command(handler, name or _name_of(handler), self._commands, **settings)
             self._commands = (*self._commands, command)
@@ -291,6 +301,18 @@ class Registry(AgentSettings):
     def _class_records(self, c: type, name: str | None, access: Access) -> Iterable[Registration]:
         """Return the records that registering a class adds."""
         return (Registration.of(c, kind="class", name=_name_of(c, name), access=access),)
+
+
+_OF_FUNCTIONS = (
+    "visibility", "docstring", "host_fs_access", "network_access", "timeout", "external", "approval",
+)  # fmt: skip
+_OF_CLASSES = ("visibility", "constructable", "include", "exclude", "configure")
+
+
+def _is_module_name(text: str) -> bool:
+    """Return whether a text is the name of a module that can be imported; nothing is imported for it."""
+    top = text.partition(".")[0]
+    return top.isidentifier() and importlib.util.find_spec(top) is not None
 
 
 def _name_of(thing: Any, given: str | None = None) -> str:

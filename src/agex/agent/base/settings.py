@@ -57,6 +57,22 @@ class AgentSettings(Shown):
         escalate_after: int,
     ) -> None:
         require_isolation(isolation)
+        numbers = {
+            "max_iterations": max_iterations,
+            "timeout_seconds": timeout_seconds,
+            "max_memory_mb": max_memory_mb,
+            "max_open_files": max_open_files,
+            "max_output_chars": max_output_chars,
+            "max_actions": max_actions,
+            "llm_retries": llm_retries,
+            "llm_timeout": llm_timeout,
+            "escalate_after": escalate_after,
+        }
+        for setting, value in numbers.items():
+            may_be_none = setting in {"max_memory_mb", "max_open_files"}
+            _require(
+                _is_number(value) or (value is None and may_be_none), f"{setting}={value!r}: give a number."
+            )
         _require(
             fs is VIRTUAL_FS or fs is None or hasattr(fs, "over"),
             f"fs={fs!r}: give connect_fs(type='virtual'), connect_fs(type='isolated', root=...) or None.",
@@ -94,6 +110,10 @@ class AgentSettings(Shown):
         self.llm_timeout = llm_timeout
         self.escalate_after = escalate_after
         self._fs = fs
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _require(holds: bool, message: str) -> None:

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 
+from agex.agent.registration import checks_keywords
 from agex.errors import BudgetExceeded, DefinitionError
 from agex.models.base import Usage
 
 __all__ = ["Budget", "Ledger"]
 
 
+@checks_keywords
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """Limit a task and all the tasks it calls, together. None means no limit.
@@ -35,6 +37,8 @@ class Budget:
     def __post_init__(self) -> None:
         for field in fields(self):
             limit = getattr(self, field.name)
+            if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float)):
+                raise DefinitionError(f"Budget({field.name}={limit!r}): give a number, more than 0.")
             if limit is not None and not limit > 0:
                 raise DefinitionError(
                     f"Budget({field.name}={limit!r}) leaves nothing to spend; give more than 0."

@@ -58,6 +58,7 @@ class BlockChecks:
         functions: what a program can call by name, and how.
         modules: modules that code has beside the grants: those over its workspace.
         registered: the names under which modules were registered.
+        objects: the names under which live objects were registered.
         own_module: returns whether the workspace has a module; None where there is no workspace.
     """
 
@@ -65,6 +66,7 @@ class BlockChecks:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     modules: Collection[str] = ()
     registered: Collection[str] = ()
+    objects: Collection[str] = ()
     own_module: Callable[[str], bool] | None = None
 
     @classmethod
@@ -81,6 +83,7 @@ class BlockChecks:
             functions={one.name: one.target for one in known if one.kind in {"function", "task"}},
             modules=() if own_module is None else _modules_over_files(),
             registered=[one.name for one in known if one.kind == "module"],
+            objects=[one.name for one in known if one.kind == "object"],
             own_module=own_module,
         )
 
@@ -154,6 +157,10 @@ class BlockChecks:
         def refused(node: ast.stmt) -> Iterator[Problem]:
             for name, members in _imported(node):
                 text = refused_import(policy, name, members, others=self.modules)
+                if name in self.objects:
+                    text = (
+                        f"'{name}' is no module but an object that is here already: use it without an import"
+                    )
                 if text is not None and not (own is not None and own(name)):
                     yield Problem(node.lineno, f"SandboxImportError: {text}")
 

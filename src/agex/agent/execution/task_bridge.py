@@ -14,6 +14,7 @@ from agex._interpreter.threads import CAN_START, blocks_the_loop
 from agex.agent.call.call import Call, runs_on, too_deep
 from agex.agent.call.host_errors import HostFault, note_fault
 from agex.agent.durable.external_functions import aexternal
+from agex.agent.prompt.listing import written_signature
 from agex.agent.registration import Registration
 from agex.errors import InputError, TaskError
 from agex.sandbox.runtime.host_time import in_host_time
@@ -49,7 +50,7 @@ def bridged(one: Registration, session: GuestSession, call: Call) -> Callable[..
     """
     function = _for_guest(one, session, call)
     shown = {"__name__": one.name, "__qualname__": one.name, "__doc__": one.doc, "is_async": one.is_async}
-    for name, value in (*shown.items(), ("__signature__", inspect.signature(one.target))):
+    for name, value in (*shown.items(), ("__signature__", written_signature(one.target))):
         setattr(function, name, value)
     if one.kind == "task":
         function.map = _fan_out(one, session, call)  # type: ignore[attr-defined]

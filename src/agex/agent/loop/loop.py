@@ -236,11 +236,8 @@ class Plan:
 
     def event(self, kind: type[E], turn: int, **fields: Any) -> Emit:
         """Return the effect that records an event of this task."""
-        return Emit(
-            kind(
-                agent=self.agent, task=self.task, run_id=self.run_id, sample=self.sample, turn=turn, **fields
-            )
-        )
+        named: dict[str, Any] = {"agent": self.agent, "task": self.task, "run_id": self.run_id}
+        return Emit(kind(**named, sample=self.sample, turn=turn, **fields))
 
 
 @dataclass

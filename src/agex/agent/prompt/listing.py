@@ -16,12 +16,13 @@ from types import ModuleType
 from typing import Any
 
 from agex._interpreter.type_slots import mro_of, name_of, qualname_of
+from agex.agent.call.terms import Definition
 from agex.agent.prompt.library_names import ALIASES, first_names, granted_names, missing_names
 from agex.agent.registration import Pattern, Registration
 from agex.contract import class_definition, class_head, class_methods, own_doc, short_repr
 from agex.escaping import line
 
-__all__ = ["documentation", "listing", "overview", "tokens"]
+__all__ = ["documentation", "listing", "overview", "tokens", "written_signature"]
 
 CHARS_PER_TOKEN = 3.5
 """A cautious estimate for code and English."""
@@ -250,7 +251,7 @@ def matches(pattern: Pattern, name: str) -> bool:
 def signature_text(function: Any, *, bound: bool = False) -> str:
     """Return the signature as text, ``(...)`` where Python does not know it."""
     try:
-        signature = inspect.signature(function)
+        signature = written_signature(function)
     except (ValueError, TypeError):
         return "(...)"
     parameters = list(signature.parameters.values())
@@ -259,6 +260,18 @@ def signature_text(function: Any, *, bound: bool = False) -> str:
     shown = [_short_default(one.replace(annotation=_unquoted(one.annotation))) for one in parameters]
     returned = _unquoted(signature.return_annotation)
     return line(str(signature.replace(parameters=shown, return_annotation=returned)))
+
+
+def written_signature(function: Any) -> inspect.Signature:
+    """Return the signature as it is written: a task's own has annotations that are resolved.
+
+    Raises:
+        ValueError, TypeError: Python does not know it.
+    """
+    definition = getattr(function, "definition", None)
+    if isinstance(definition, Definition):
+        return definition.terms.signature.signature
+    return inspect.signature(function)
 
 
 class _Shown:

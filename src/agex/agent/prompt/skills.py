@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import textwrap
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from agex.agent.registration import Visibility, is_async
 from agex.errors import DefinitionError
 from agex.escaping import line
-from agex.shell import TerminalCommand
+from agex.shell import TerminalCommand, is_usual
 
 if TYPE_CHECKING:
     from agex.files.skill import Skill
@@ -35,13 +37,31 @@ def new_command(
     """
     if not callable(handler) or is_async(handler):
         raise DefinitionError(f"agent.terminal() takes a plain function of one argument, not {handler!r}.")
+    _require_one_argument(handler, name)
     if not _NAME.fullmatch(name):
         raise DefinitionError(f"{name!r} cannot be a command; give another name, e.g. name='build'.")
     if any(one.name == name for one in others):
         raise DefinitionError(f"There is a command {name!r} already; register this one as name=...")
     if visibility not in get_args(Visibility):
         raise DefinitionError(f"visibility={visibility!r} is none of: {', '.join(get_args(Visibility))}.")
+    if is_usual(name):
+        warnings.warn(
+            f"The command {name!r} stands in for the usual one of that name; give name= to keep both.",
+            stacklevel=3,
+        )
     return TerminalCommand(name=name, handler=handler, visibility=visibility, **settings)
+
+
+def _require_one_argument(handler: Any, name: str) -> None:
+    try:
+        inspect.signature(handler).bind(None)
+    except TypeError as error:
+        raise DefinitionError(
+            f"agent.terminal(): {name} is called with one argument, the context: write def {name}(context): "
+            f"... ({error})"
+        ) from None
+    except ValueError:  # a builtin need not say what it takes
+        return
 
 
 def listed(skills: Sequence[Skill], commands: Sequence[TerminalCommand]) -> str:

@@ -7,6 +7,18 @@ writes a prompt (``prompt.listing``). In order: `access`, the settings; `registr
 from __future__ import annotations
 
 from agex.agent.registration.access import Access, Pattern, Visibility
+from agex.agent.registration.keywords import checks_keywords, require_known
 from agex.agent.registration.registration import TAKEN, Kind, Registration, add, is_async
 
-__all__ = ["TAKEN", "Access", "Kind", "Pattern", "Registration", "Visibility", "add", "is_async"]
+__all__ = [
+    "TAKEN",
+    "Access",
+    "Kind",
+    "Pattern",
+    "Registration",
+    "Visibility",
+    "add",
+    "checks_keywords",
+    "is_async",
+    "require_known",
+]

@@ -18,7 +18,7 @@ from agex.errors import DefinitionError
 if TYPE_CHECKING:
     from agex.agent.base import AgentBase
 
-__all__ = ["TaskDecorator", "locals_of_caller"]
+__all__ = ["TASK_SETTINGS", "TaskDecorator", "locals_of_caller"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -95,6 +95,10 @@ class TaskDecorator:
         kind = AsyncTask if signature.is_async else Task
         task: AnyTask[Any, Any] = kind(self._agent, plain, definition)
         return task
+
+
+TASK_SETTINGS = tuple(inspect.signature(TaskDecorator).parameters)[1:]
+"""Keywords of ``agent.task``."""
 
 
 def locals_of_caller(frame: FrameType | None) -> Mapping[str, Any]:

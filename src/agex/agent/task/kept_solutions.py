@@ -220,7 +220,7 @@ class KeptSolution:
                 model=ended.model,
                 run_id=ended.run_id,
                 created=time.time(),
-                version=version("agex"),
+                version=version("agex-py"),
                 is_built=ended.is_built,
                 terms=self._terms,
             )

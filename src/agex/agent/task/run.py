@@ -365,6 +365,10 @@ class Run(Shown, Generic[R]):
         self._resume = None
         return resume
 
+    def __dir__(self) -> list[str]:
+        inner = {"close", "page", "reopen", "restore"}
+        return [name for name in super().__dir__() if name not in inner]
+
     # -- told by the invocation --------------------------------------------------------------
 
     def reopen(self, call: Call) -> None:

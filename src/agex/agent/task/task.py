@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import inspect
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +20,7 @@ from agex.agent.call.call import OnApproval, OnEvent, OnToken, current_call, hos
 from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Choose, Definition, Terms
 from agex.agent.durable.solution_entries import Solution
+from agex.agent.task.declared import Resolved, annotations_of, function_of, signature_of
 from agex.agent.task.host_solutions import HostSolution
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.kept_solutions import Keeping, SolutionStore, SolvedBy, SolvedWith
@@ -44,13 +45,39 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class AnyTask(Shown, Generic[P, R]):
+if TYPE_CHECKING:
+    _Base = object
+else:
+    _Base = functools.partial
+
+
+class AnyTask(Shown, _Base, Generic[P, R]):
     """The base of sync and async tasks. Safe to call from many threads and coroutines at once.
+
+    To other libraries a task is the function that it was made of: it has its name, module, docstring and
+    annotations, resolved, and is a coroutine function where that is one. They find this in a
+    ``functools.partial`` of that function, whose call is the task's.
 
     At the call, these keywords may be added to the function's own: ``state=`` (a ``Live``),
     ``on_event=``, ``on_token=``, ``budget=``, ``on_approval=``, ``samples=`` and ``choose=``. Type-checkers
     see the function's own parameters only; :meth:`using` takes the same keywords in a way they can check.
     """
+
+    def __new__(cls, agent: AgentBase, function: FunctionType, definition: Definition) -> Self:
+        return cls._empty(function)
+
+    _INNER = frozenset({
+        "args", "call_from_agent", "call_options", "definition", "func", "keywords", "page", "rebuilt",
+    })  # fmt: skip
+    """Methods for the other rooms and of ``functools.partial``, which no completion is to offer."""
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in self._INNER]
+
+    @classmethod
+    def _empty(cls, function: FunctionType) -> Self:
+        made: Self = _Base.__new__(cls, function)  # type: ignore[call-arg]  # a partial has one
+        return made
 
     def __init__(self, agent: AgentBase, function: FunctionType, definition: Definition) -> None:
         self.agent = agent
@@ -59,7 +86,6 @@ class AnyTask(Shown, Generic[P, R]):
         self.__qualname__ = function.__qualname__
         self.__module__ = function.__module__
         self.__doc__ = function.__doc__
-        self.__signature__ = inspect.signature(function)
         self._options = CallOptions()
         self._solutions = SolutionStore(self.__name__)
         self.host_solution: HostSolution | None = None
@@ -90,10 +116,29 @@ class AnyTask(Shown, Generic[P, R]):
             "choose": choose,
         }
         given, _ = self._options.taken_from({k: v for k, v in options.items() if v is not UNSET})
-        other = object.__new__(type(self))
+        other = self._empty(self.definition.terms.signature.function)
         vars(other).update(vars(self))
         other._options = given
         return other
+
+    def as_function(self) -> Callable[P, Any]:
+        """Return a plain function that calls this task, for a library that takes nothing else."""
+        return function_of(self, self.definition.terms.signature)
+
+    __annotations__ = Resolved(lambda task: annotations_of(task.definition.terms.signature))
+    __signature__ = Resolved(lambda task: signature_of(task.definition.terms.signature))
+
+    @property
+    def __globals__(self) -> dict[str, Any]:
+        return self.definition.terms.signature.function.__globals__
+
+    @property
+    def __defaults__(self) -> tuple[Any, ...] | None:
+        return self.definition.terms.signature.function.__defaults__
+
+    @property
+    def __kwdefaults__(self) -> dict[str, Any] | None:
+        return self.definition.terms.signature.function.__kwdefaults__
 
     @property
     def state(self) -> State | None:
@@ -136,7 +181,7 @@ class AnyTask(Shown, Generic[P, R]):
         return made
 
     def __repr__(self) -> str:
-        return f"<agex task {self.agent.name}.{self.__name__}{self.__signature__}>"
+        return f"<agex task {self.agent.name}.{self.__name__}{self.definition.terms.signature.signature}>"
 
     def page(self) -> Page:
         from agex.agent.task.pages import task_page
@@ -149,7 +194,7 @@ class AnyTask(Shown, Generic[P, R]):
         kwargs: Mapping[str, Any],
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> Invocation | Sampling:
-        options, kwargs = self._options.taken_from(kwargs, self.__signature__.parameters)
+        options, kwargs = self._options.taken_from(kwargs, self.definition.terms.signature.parameters)
         return self._invoke(args, kwargs, options, loop)
 
     def _invoke(

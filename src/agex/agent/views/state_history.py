@@ -35,6 +35,7 @@ def summary(commit: Commit) -> dict[str, Any]:
         "parent": commit.parent,
         "time": datetime.fromtimestamp(commit.time, UTC).isoformat(),
         "message": commit.message,
+        "agent": next((event.agent for event in reversed(commit.events)), None),
         "task": next((event.task for event in reversed(commit.events)), None),
         "turn": max((event.turn for event in commit.events), default=None),
         "tokens": sum(event.usage.input_tokens + event.usage.output_tokens for event in actions),

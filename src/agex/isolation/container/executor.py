@@ -462,7 +462,7 @@ def _connected(url: str | None) -> tuple[Any, str]:
         from docker.utils import kwargs_from_env
     except ImportError as error:
         raise IsolationUnavailable(
-            "isolation='container' needs the extra docker: pip install 'agex[docker]'"
+            "isolation='container' needs the extra docker: pip install 'agex-py[docker]'"
         ) from error
     settings = {"base_url": url} if url is not None else kwargs_from_env()
     address = settings.setdefault("base_url", DEFAULT_UNIX_SOCKET)

@@ -250,7 +250,7 @@ def _require_format(db: sqlite3.Connection, path: Path) -> int:
     if version > FORMAT:
         raise StateError(
             f"{path} is written in format {version} by a newer agex; this one reads up to {FORMAT}: "
-            "run `pip install --upgrade agex`."
+            "run `pip install --upgrade agex-py`."
         )
     return int(version)
 

@@ -320,6 +320,6 @@ def _settled(store: KVStore) -> Digest:
     if number > FORMAT:
         raise StateError(
             f"The store is written in format {number} by a newer agex; this one reads up to {FORMAT}: "
-            "run `pip install --upgrade agex`."
+            "run `pip install --upgrade agex-py`."
         )
     return open_digest(name)
