@@ -27,7 +27,8 @@
         │   ├── TaskCancelled        the host cancelled it
         │   └── LLMFail              the model or its provider failed, retries included
         ├── TaskSuspended        a call waits for approval; carries ``.run`` and ``.call``
-        ├── ReplayMismatch       a resumed run made another call than it did before
+        ├── ReplayMismatch       a resumed or replayed run did otherwise than it did before
+        ├── TapeError            a tape cannot be written, or is none
         ├── CallInDoubt          guest: a call to the world that may have been made            (RuntimeError)
         ├── CallRejected         guest: a person refused a call                              (RuntimeError)
         ├── ToolError            another program: an MCP server or a tool of it failed   (RuntimeError)
@@ -84,6 +85,7 @@ __all__ = [
     "StateError",
     "StateFull",
     "StepLimitReached",
+    "TapeError",
     "TaskCancelled",
     "TaskClarify",
     "TaskError",
@@ -287,17 +289,33 @@ class TaskSuspended(AgexError):
 
 
 class ReplayMismatch(AgexError):
-    """A resumed run made another call to the world than it did before it stopped; none was made now.
+    """A run that is resumed or replayed did otherwise than before; no call was made.
 
     Attributes:
-        expected: the call that is recorded, as text.
-        got: the one that was made instead.
+        expected: the call, the request or the value that is recorded, as text.
+        got: the one that came instead.
+        turn: where it came; None where the difference is in no turn.
+        line: of the action's code; None where it is not known, as for code in another process.
     """
 
-    def __init__(self, message: str, expected: str = "", got: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        expected: str = "",
+        got: str = "",
+        *,
+        turn: int | None = None,
+        line: int | None = None,
+    ) -> None:
         super().__init__(message)
         self.expected = expected
         self.got = got
+        self.turn = turn
+        self.line = line
+
+
+class TapeError(AgexError):
+    """A call cannot be kept on a tape, which is then not written; or a file is no tape to be replayed."""
 
 
 class CallInDoubt(AgexError, RuntimeError):

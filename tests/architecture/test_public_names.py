@@ -46,6 +46,7 @@ PUBLIC_NAMES = [
     "StateFull",
     "SuccessEvent",
     "SystemNoteEvent",
+    "TapeError",
     "Task",
     "TaskCancelled",
     "TaskClarify",

@@ -66,6 +66,30 @@ def test_a_suspended_run_is_listed_and_goes_on_once_it_is_approved(agex, tmp_pat
     assert json.loads(agex("runs", "s", "--json"))[0]["status"] == "done"
 
 
+def test_a_run_is_replayed_without_its_payment_and_says_why(agex, tmp_path):
+    agex("run", "TASKS:settle", "--arg", "n=3", "--state", "s", "--json", code=1)
+    (entry,) = json.loads(agex("runs", "s", "--json"))
+    agex("resume", "s", entry["run"], "TASKS:settle", "--approve", "--json")
+    assert "the same" in agex("replay", "s", entry["run"], "TASKS:settle")
+    (tmp_path / "paid.txt").unlink()
+    assert json.loads(agex("replay", "s", entry["run"], "TASKS:settle", "--json"))["same"] is True
+    assert not (tmp_path / "paid.txt").exists()
+    trace = json.loads(agex("why", "s", entry["run"], "--json"))
+    assert (trace["inputs"], trace["value"]) == ({"n": "3"}, "'3 paid'")
+    shown = agex("why", "s", entry["run"])
+    assert "1  task_success(pay(n))" in shown
+    assert "call  pay(3) -> '3 paid'" in shown
+
+
+def test_a_replay_asks_no_model(agex, tmp_path):
+    agex("run", "TASKS:settle", "--arg", "n=3", "--state", "s", "--json", code=1)
+    (entry,) = json.loads(agex("runs", "s", "--json"))
+    agex("resume", "s", entry["run"], "TASKS:settle", "--reject", "no")
+    (name,) = (path for path in tmp_path.glob("tasks_*.py"))
+    name.write_text(name.read_text().replace("'gave up'", "'other'"))
+    assert "the same" in agex("replay", "s", entry["run"], "TASKS:settle")  # the recorded answers are asked
+
+
 def test_a_rejected_call_is_not_made(agex, tmp_path):
     agex("run", "TASKS:settle", "--arg", "n=3", "--state", "s", "--json", code=1)
     (entry,) = json.loads(agex("runs", "s", "--json"))

@@ -139,7 +139,7 @@ PRINTED = {
 }
 """What an example prints; its figures of time and tokens are NUMBER."""
 
-WITH_SERVERS = {"cluster", "service", "tinyagent_sandboxed"}
+WITH_SERVERS = {"approval", "cluster", "service", "tinyagent_sandboxed"}
 """These have a test of their own, the last one in ``tests/tinyagent/test_container.py``."""
 
 Load = Callable[[str], ModuleType]
@@ -369,6 +369,57 @@ def test_the_service_is_a_command(provider: openai_server.Provider) -> None:
     with servers.running(command, lambda: servers.connects(port)):
         verdict = post(f"http://127.0.0.1:{port}/tickets", text="I was charged twice!", customer=7)
     assert json.loads(verdict) == {"topic": "billing", "urgent": True}
+
+
+# -- approval -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def complaints(load: Load, serve: Callable[[Any], str]) -> tuple[ModuleType, str]:
+    approval = load("approval")
+    [answer] = turns("approval")
+    approval.agent.model = ScriptedModel(lambda messages: answer)
+    return approval, serve(approval.app)
+
+
+def complain(address: str, order: str) -> Any:
+    return json.loads(post(f"{address}/complaints", order=order, text="It came broken."))
+
+
+def test_a_small_refund_is_paid_at_once_and_a_large_one_waits_on_the_page(
+    complaints: tuple[ModuleType, str],
+) -> None:
+    approval, address = complaints
+    assert complain(address, "B2")["answer"] == "You get back: 20 for B2."
+    waiting = complain(address, "A7")
+    assert (waiting["answer"], waiting["waits"]["text"]) == (None, "refund('A7', 80)")
+    assert approval.paid == ["20 for B2"]
+    with urllib.request.urlopen(address, timeout=30) as response:
+        page = response.read().decode()
+    assert waiting["run"] in page
+    assert "refund(&#x27;A7&#x27;, 80)" in page
+    where = f"{address}/runs/{waiting['run']}"
+    done = json.loads(post(f"{where}/approve", call=waiting["waits"]["id"], amount=60))
+    assert done["answer"] == "You get back: 60 for A7."
+    assert approval.paid == ["20 for B2", "60 for A7"]
+    with pytest.raises(urllib.error.HTTPError, match="409") as raised:
+        post(f"{where}/approve", call=waiting["waits"]["id"])
+    raised.value.close()
+    assert approval.paid == ["20 for B2", "60 for A7"]
+
+
+def test_a_refund_that_is_rejected_is_not_paid_and_one_that_nobody_saw_neither(
+    complaints: tuple[ModuleType, str],
+) -> None:
+    approval, address = complaints
+    waiting = complain(address, "A7")
+    where = f"{address}/runs/{waiting['run']}"
+    with pytest.raises(urllib.error.HTTPError, match="409") as raised:
+        post(f"{where}/approve", call="another")
+    raised.value.close()
+    done = json.loads(post(f"{where}/reject", call=waiting["waits"]["id"], reason="it was not ours"))
+    assert done["answer"] == "You get back: nothing, for refund was not approved: it was not ours."
+    assert approval.paid == []
 
 
 # -- the cluster --------------------------------------------------------------------------------------

@@ -259,6 +259,41 @@ def resume(  # noqa: PLR0917 - typer passes them by name
 
 
 @app.command()
+def replay(  # noqa: PLR0917 - typer passes them by name
+    directory: Directory,
+    run: Annotated[str, typer.Argument(help="As `agex runs` lists it.")],
+    task: Annotated[str, typer.Argument(help="MODULE:TASK, whose run it is.")],
+    branch: Branch = "main",
+    model: Model = None,
+    as_json: Json = False,
+) -> None:
+    """Run a run again from its beginning, and show the first difference; exit with 1 if there is one."""
+    from agex.cli import runs
+
+    with _Reporting():
+        entry = runs.replay_run(directory, run, task, branch=branch, model=model)
+    _print(entry, runs.print_replay, as_json)
+    if not entry["same"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def why(
+    directory: Directory,
+    run: Annotated[str, typer.Argument(help="As `agex runs` lists it.")],
+    branch: Branch = "main",
+    as_json: Json = False,
+) -> None:
+    """Show how a run came to its value: the code, the calls and the variables that it depends on."""
+    from agex.agent.views.traces import why as trace_of
+    from agex.cli import history, runs
+
+    with _Reporting(), history.opened(directory, branch) as state:
+        entry = trace_of(state, run)
+    _print(entry, runs.print_why, as_json)
+
+
+@app.command()
 def freeze(  # noqa: PLR0917 - typer passes them by name
     task: Annotated[str, typer.Argument(help="MODULE:TASK, declared with reuse=True.")],
     state: Annotated[Path, typer.Option(help="The directory of the Disk store that has its solution.")],

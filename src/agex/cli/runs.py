@@ -1,8 +1,9 @@
-"""``agex runs`` and ``agex resume``: the runs of a state, and going on with one."""
+"""``agex runs``, ``resume``, ``replay`` and ``why``: the runs of a state."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from agex.errors import DefinitionError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["list_runs", "print_runs", "resume_run"]
+__all__ = ["list_runs", "print_replay", "print_runs", "print_why", "replay_run", "resume_run"]
 
 
 def list_runs(state: Versioned) -> list[dict[str, Any]]:
@@ -86,6 +87,54 @@ def resume_run(
     if not quiet:
         console.print(Text(shown(value)))
     return {"value": as_json(value), "turns": run.turns, "run_id": run.run_id, "commit": run.commit}
+
+
+def replay_run(
+    directory: Path, run_id: str, address: str, *, branch: str, model: str | None
+) -> dict[str, Any]:
+    """Run a run again and describe the comparison.
+
+    Raises:
+        DefinitionError: the address is of no task, or of another one.
+        StateError: the state does not have the run.
+    """
+    from agex.agent.task.replays import Replaying
+
+    task = find_task(address)
+    with opened(directory, branch) as state:
+        replay = Replaying(task, state, run_id, model).run()
+    found = replay.first_difference
+    return {"run": run_id, "same": replay.same, "first_difference": None if found is None else asdict(found)}
+
+
+def print_replay(entry: dict[str, Any], console: Console) -> None:
+    """Print whether a replay was the same, or the first difference."""
+    found = entry["first_difference"]
+    if found is None:
+        console.print("the same", highlight=False)
+        return
+    where = f"turn {found['turn']}" + (f", line {found['line']}" if found["line"] else "")
+    text = f"differs at {where}, {found['what']}\nexpected: {found['expected']}\ngot:      {found['got']}"
+    console.print(Text(plain(text)), soft_wrap=True, highlight=False)
+
+
+def print_why(entry: dict[str, Any], console: Console) -> None:
+    """Print the trace from the inputs of a run to its value."""
+    lines = [f"{entry['task']}, run {entry['run']}: {entry['status']}"]
+    lines += [f"input {name} = {value}" for name, value in entry["inputs"].items()]
+    for turn in entry["turns"]:
+        lines += ["", f"turn {turn['turn']}"]
+        for part in turn["code"]:
+            first, *rest = part["text"].splitlines()
+            lines += [f"  {part['line']:>4}  {first}", *(f"        {each}" for each in rest)]
+        lines += [f"  call  {call['text']} -> {call['outcome']}" for call in turn["calls"]]
+        lines += [f"  changed: {', '.join(turn['changed'])}"] if turn["changed"] else []
+    lines += ["", f"value = {entry['value']}"]
+    if entry["left_out"]:
+        lines.append(
+            f"without turns {', '.join(map(str, entry['left_out']))}: the value does not depend on them"
+        )
+    console.print(Text(plain("\n".join(lines))), soft_wrap=True, highlight=False)
 
 
 def _whole(run: Any) -> Run[Any]:

@@ -369,19 +369,19 @@ class Versioned(Repository):
             "the task again, it then begins with what is there now."
         )
 
-    def entry(self, key: str) -> Any:
-        """Return an entry that a run has in the head; None where there is none.
+    def entry(self, key: str, at: str | None = None) -> Any:
+        """Return an entry that a run has in a commit, or in the head; None where there is none.
 
         Raises:
             StateCorrupt: it is damaged.
         """
         with self._lock:
-            return self._variables.entries().read(self._head, key)
+            return self._variables.entries().read(self._head if at is None else at, key)
 
-    def entry_keys(self) -> list[str]:
-        """Return the keys of all entries of runs in the head, sorted."""
+    def entry_keys(self, at: str | None = None) -> list[str]:
+        """Return the keys of all entries of runs in a commit, or in the head, sorted."""
         with self._lock:
-            return self._variables.entries().keys(self._head)
+            return self._variables.entries().keys(self._head if at is None else at)
 
     # -- history -----------------------------------------------------------------------------
 

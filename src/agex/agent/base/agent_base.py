@@ -118,6 +118,11 @@ class AgentBase(Registry):
                 self._connected = connect_fs() if self._fs is VIRTUAL_FS else self._fs
             return self._connected
 
+    @property
+    def command_names(self) -> tuple[str, ...]:
+        """The host's own commands of the terminal."""
+        return tuple(one.name for one in self._commands)
+
     # -- for a call ------------------------------------------------------------------------
 
     def resolved_model(self) -> Model:
@@ -142,9 +147,11 @@ class AgentBase(Registry):
                 self._resolved = (self.model, tuple(map(resolve_model, specs)))
             return self._resolved[1]
 
-    def session(self, signature: TaskSignature, files: TaskFiles | None = None) -> GuestSession:
-        """Open a session for the code of one call of a task, over its files."""
-        sandbox = self.sandbox(signature)
+    def session(
+        self, signature: TaskSignature, files: TaskFiles | None = None, sandbox: Sandbox | None = None
+    ) -> GuestSession:
+        """Open a session for the code of one call of a task, over its files; in another sandbox if given."""
+        sandbox = self.sandbox(signature) if sandbox is None else sandbox
         workspace = None if files is None else files.workspace
         session: GuestSession
         if self.isolation == "none":

@@ -134,6 +134,7 @@ class Call:
         session: where this call's code runs, once there is such a place.
         view: what it has of its state, from when it began.
         journal: the record of its run and of its calls to the world; None where a call above has it.
+        tape: this run on the tape that is on; None for none.
         on_approval: answers whether a call to the world may be made.
         commit: the last commit of this call, where the state has commits.
         sample: which of the samples of the call above it is, from 1.
@@ -168,6 +169,7 @@ class Call:
         self.on_token = on_token
         self.on_approval = on_approval
         self.journal: Journal | None = None
+        self.tape: Any = None
         self.loop = loop
         self.session: GuestSession | None = None
         self.view: View | None = None

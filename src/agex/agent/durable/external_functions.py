@@ -20,11 +20,16 @@ from agex.agent.call.host_errors import HostFault
 from agex.agent.durable.host_calls import HostCall
 from agex.agent.durable.run_journal import Answer, Made, RunJournal, Waits
 from agex.errors import DefinitionError, ReplayMismatch, StateError, TaskSuspended
+from agex.models.surrogates import encodable
+from agex.sandbox.runtime.output import CAPTURE, Output
 
 if TYPE_CHECKING:
     from agex.agent.registration import Registration
 
-__all__ = ["aexternal", "external", "journal_above"]
+__all__ = ["aexternal", "external", "journal_above", "like", "line_of_guest", "printed"]
+
+OUT_CHARS = 20_000
+"""Of what one call prints."""
 
 
 def external(one: Registration) -> Callable[..., Any]:
@@ -35,14 +40,15 @@ def external(one: Registration) -> Callable[..., Any]:
         with external_call.stopping():
             made = external_call.admitted()
         if made.is_over:
+            sys.stdout.write(made.out)
             return made.result
-        with external_call.kept(made):
+        with printed() as out, external_call.kept(made):
             result = one.target(*made.call.args, **made.call.kwargs)
         with external_call.stopping():
-            external_call.returned(made, result)
+            external_call.returned(made, result, out.text())
         return result
 
-    return _like(one, called)
+    return like(one, called)
 
 
 def aexternal(one: Registration) -> Callable[..., Awaitable[Any]]:
@@ -60,7 +66,7 @@ def aexternal(one: Registration) -> Callable[..., Awaitable[Any]]:
             await off_loop(lambda: external_call.returned(made, result))
         return result
 
-    return _like(one, called)
+    return like(one, called)
 
 
 def journal_above(call: Call | None) -> RunJournal | None:
@@ -91,7 +97,7 @@ class _External:
         self._call = call
         self._args = args
         self._kwargs = kwargs
-        self._line = _line_of_guest()
+        self._line = line_of_guest()
 
     def admitted(self) -> Made:
         """Return the call as it is to be made, or its recorded outcome."""
@@ -103,10 +109,10 @@ class _External:
                 decide=self._decide,
             )
 
-    def returned(self, made: Made, result: Any) -> None:
-        """Journal a result."""
+    def returned(self, made: Made, result: Any, out: str = "") -> None:
+        """Journal a result, and the text that the call printed."""
         with host_time(self._call):
-            self.journal.returned(made, result)
+            self.journal.returned(made, result, encodable(out))
 
     def _as_call(self, key: str) -> HostCall:
         return HostCall(
@@ -199,7 +205,20 @@ class _External:
         return asyncio.run_coroutine_threadsafe(waited(), loop).result()
 
 
-def _line_of_guest() -> int | None:
+@contextlib.contextmanager
+def printed() -> Iterator[Output]:
+    """Take what a call prints; pass it on when it is over."""
+    out, around = Output(OUT_CHARS), CAPTURE.get()
+    token = CAPTURE.set(out)
+    try:
+        yield out
+    finally:
+        CAPTURE.reset(token)
+        if around is not None and (text := out.text()):
+            around.write(text)
+
+
+def line_of_guest() -> int | None:
     """Return the line of the action that makes the call; None where its code is in another process."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the line is that of the caller
     found = None
@@ -212,7 +231,7 @@ def _line_of_guest() -> int | None:
     return found
 
 
-def _like(one: Registration, call: Callable[..., Any]) -> Callable[..., Any]:
+def like(one: Registration, call: Callable[..., Any]) -> Callable[..., Any]:
     """Let a function look like the registered one, which `functools.wraps` would hand out."""
     call.__name__ = getattr(one.target, "__name__", one.name)
     call.__qualname__ = getattr(one.target, "__qualname__", one.name)

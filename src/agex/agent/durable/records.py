@@ -270,6 +270,8 @@ class CallRecord(Record):
     source: str = ""
     reason: str = ""
     """Why it was rejected; or why its result could not be kept."""
+    out: str = ""
+    """The text that it printed."""
 
 
 def written(record: Record, **values: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from agex.models.base import Message, Reply
 if TYPE_CHECKING:
     from agex.state.working.view import RunLog
 
-__all__ = ["Answer", "KnownCall", "Made", "RunJournal", "Saved", "Waits"]
+__all__ = ["GIVEN", "Answer", "KnownCall", "Made", "RunJournal", "Saved", "Waits"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,8 @@ class Made:
     key: str
     result: Any = None
     is_over: bool = False
+    out: str = ""
+    """The text that it printed then."""
 
 
 class RunJournal:
@@ -106,6 +108,7 @@ class RunJournal:
         inputs: its inputs by name.
         names: returns the variables of the agent's code.
         saved: what the state has of it, for a run that goes on.
+        again: the calls of a run that is replayed: no other one is made.
     """
 
     def __init__(
@@ -118,13 +121,15 @@ class RunJournal:
         inputs: Mapping[str, Any],
         names: Callable[[], Mapping[str, Any]],
         saved: Saved | None = None,
+        again: Mapping[str, KnownCall] | None = None,
     ) -> None:
         self.record = record
+        self._is_replay = again is not None
         self._log = log
         self._ledger = ledger
         self._inputs = inputs
         self._names = names
-        self._known = dict(saved.calls) if saved is not None else {}
+        self._known = dict(saved.calls if saved is not None else again or {})
         self._progress = saved.progress if saved is not None else None
         self._exchanges = list(saved.exchanges) if saved is not None else []
         self._unwritten = len(self._exchanges)
@@ -182,6 +187,8 @@ class RunJournal:
     def opened(self, messages: Iterable[Message], setup_shown: str) -> None:
         """Take note of what the conversation began with."""
         self._opening = tuple(messages)
+        if self._log is not None and self._inputs:
+            self._log.put(self._key(GIVEN), _named(self._inputs))
         self._update(setup_shown=setup_shown)
 
     def set_up(self, shown: str) -> None:
@@ -293,7 +300,8 @@ class RunJournal:
             self.stage()
             return
         for key in self._log.keys(self._key("")):
-            self._log.remove(key)
+            if key != self._key(GIVEN):
+                self._log.remove(key)
         self._update(unkept={}, call="")
         lost = self._put_record(**({"value": value} if status == "done" else {}))
         if lost:
@@ -331,6 +339,8 @@ class RunJournal:
         known = self._known.get(key)
         if known is not None:
             return self._again(key, wanted, known, repeats=repeats, decide=decide)
+        if self._is_replay:
+            raise _unrecorded(self.record.turn, wanted)
         if needs_approval(wanted):
             return self._asked(key, wanted, decide)
         self._write(key, wanted, "begun", {})
@@ -385,7 +395,7 @@ class RunJournal:
         if record.state == "raised":
             error = known.values.get("error")
             raise error if isinstance(error, Exception) else self._in_doubt(f"{record.text} raised an error.")
-        return Made(wanted, call, key, known.values.get("result"), is_over=True)
+        return Made(wanted, call, key, known.values.get("result"), is_over=True, out=record.out)
 
     def _in_doubt(self, message: str) -> CallInDoubt:
         """Return the error for guest code, which also names the calls that were made after that one."""
@@ -403,18 +413,18 @@ class RunJournal:
         except Exception:  # noqa: BLE001 - objects that cannot be compared are not the same
             return False
 
-    def returned(self, made: Made, result: Any) -> None:
-        """Journal the result of a call, before guest code sees it."""
-        self._over(made, "returned", {"result": result})
+    def returned(self, made: Made, result: Any, out: str = "") -> None:
+        """Journal the result of a call and the text that it printed, before guest code sees it."""
+        self._over(made, "returned", {"result": result}, out)
 
     def raised(self, made: Made, error: Exception) -> None:
         """Journal the error that a call raised, before guest code sees it."""
         self._over(made, "raised", {"error": error})
 
-    def _over(self, made: Made, state: CallState, outcome: dict[str, Any]) -> None:
+    def _over(self, made: Made, state: CallState, outcome: dict[str, Any], out: str = "") -> None:
         if made.call is not made.wanted:
             outcome["approved"] = (made.call.args, dict(made.call.kwargs))
-        self._write(made.key, made.wanted, state, outcome, last=True)
+        self._write(made.key, made.wanted, state, outcome, last=True, out=out)
 
     def _suspend(self, key: str, call: HostCall) -> None:
         if self._log is None:
@@ -432,6 +442,7 @@ class RunJournal:
         *,
         reason: str = "",
         last: bool = False,
+        out: str = "",
     ) -> None:
         """Journal a call, with where the run stands if this action has not written that yet."""
         record = CallRecord(
@@ -443,6 +454,7 @@ class RunJournal:
             line=call.line,
             source=call.source,
             reason=reason,
+            out=out,
         )
         if self._log is None:
             return
@@ -474,6 +486,8 @@ class Waits(Exception):
         self.call = call
 
 
+GIVEN = "given"
+"""The entry with the inputs as they were given, from which a run can be replayed."""
 _NONE: Any = object()
 _INPUT = "="
 """How an input's name begins in the entry: no name of the record's own."""
@@ -500,10 +514,24 @@ def _why(lost: Iterable[Any], path: str) -> str:
 def _mismatch(expected: CallRecord, got: str) -> ReplayMismatch:
     where = f" in line {expected.line}" if expected.line else ""
     return ReplayMismatch(
-        f"The run was resumed, and its code did otherwise than before it stopped. Recorded at turn "
+        f"The code of the run did otherwise than before. Recorded at turn "
         f"{expected.turn}{where}: {expected.text}. Now: {got}. No call was made.",
         expected.text,
         got,
+        turn=expected.turn,
+        line=expected.line,
+    )
+
+
+def _unrecorded(turn: int, call: HostCall) -> ReplayMismatch:
+    where = f" in line {call.line}" if call.line else ""
+    return ReplayMismatch(
+        f"The run was replayed, and its code made a call at turn {turn}{where} that is not recorded: {call}. "
+        "It was not made.",
+        "no further call",
+        str(call),
+        turn=turn,
+        line=call.line,
     )
 
 

@@ -22,7 +22,7 @@ from agex.agent.durable.records import (
 from agex.agent.durable.run_journal import KnownCall, Saved
 from agex.errors import StateCorrupt, StateError
 
-__all__ = ["RunInfo", "load", "runs", "the_one"]
+__all__ = ["RunInfo", "known_call", "load", "named_inputs", "record_of", "runs", "the_one"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +69,8 @@ def load(state: Any, run_id: str) -> Saved:
         StateError: the state has no such run.
         StateCorrupt: its record is damaged.
     """
+    record, entry = record_of(state, run_id)
     held = _require_entries(state)
-    entry = held.entry(run_id) if "/" not in run_id else None
-    if entry is None:
-        raise StateError(f"There is no run {run_id!r} in this state; agex.runs(state) lists those there are.")
-    record = _record(held, run_id)
     keys = [key for key in held.entry_keys() if key.startswith(f"{run_id}/")]
     parts = {key.partition("/")[2]: key for key in keys}
     means = _read(held, MeansRecord, parts.get("means"))
@@ -147,8 +144,30 @@ def _read(held: _Entries, kind: Any, key: str | None) -> Any:
     return None if key is None else read_record(kind, held.entry(key), key)
 
 
+def record_of(state: Any, run_id: str) -> tuple[RunRecord, Mapping[str, Any]]:
+    """Return the record of a run, and the entry that it is in.
+
+    Raises:
+        StateError: the state has no such run.
+        StateCorrupt: it is damaged.
+    """
+    held = _require_entries(state)
+    entry = held.entry(run_id) if "/" not in run_id else None
+    if entry is None:
+        raise StateError(f"There is no run {run_id!r} in this state; agex.runs(state) lists those there are.")
+    return _record(held, run_id), entry
+
+
 def _call(held: _Entries, key: str) -> tuple[str, KnownCall]:
-    entry = held.entry(key)
+    return known_call(held.entry(key), key)
+
+
+def known_call(entry: Any, key: str) -> tuple[str, KnownCall]:
+    """Return the key and the record of a call from its entry.
+
+    Raises:
+        StateCorrupt: it is none.
+    """
     record = read_record(CallRecord, entry, key)
     if not key.endswith(f"/call/{record.key}"):
         raise StateCorrupt(f"The entry {key!r} says that it is of call {record.key!r}")
@@ -162,7 +181,16 @@ def _call(held: _Entries, key: str) -> tuple[str, KnownCall]:
 
 
 def _inputs(held: _Entries, key: str | None) -> Mapping[str, Any]:
-    entry = {} if key is None else held.entry(key)
+    return {} if key is None else named_inputs(held.entry(key), key)
+
+
+def named_inputs(found: Any, key: str) -> Mapping[str, Any]:
+    """Return the inputs of an entry by their names, without those that could not be kept.
+
+    Raises:
+        StateCorrupt: it is no such entry.
+    """
+    entry = {} if found is None else found
     if type(entry) is not dict or not all(type(name) is str and name.startswith("=") for name in entry):
         raise StateCorrupt(f"The entry {key!r} holds no inputs")
     return {

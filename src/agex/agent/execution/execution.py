@@ -91,6 +91,7 @@ class Execution:
         sees: whether the model can look at pictures.
         files: the workspace, if there is one.
         policy: the grants that its programs are checked against before they run; None for none.
+        received: returns a value of guest code as the host gets it, where that is another one.
 
     Attributes:
         solution: the code that solved the task, once its own function did.
@@ -109,8 +110,10 @@ class Execution:
         sees: bool = False,
         files: TaskFiles | None = None,
         policy: Policy | None = None,
+        received: Callable[[Any], Any] | None = None,
     ) -> None:
         self.session = session
+        self._received = received
         self.terms = terms
         self.call = call
         self.solution: str | None = None
@@ -180,10 +183,13 @@ class Execution:
         self._require_ending("task_success")
         ending: BaseException
         try:
-            ending = _End(Success(self._acceptance.accept(value)))
+            ending = _End(Success(self._accept(value)))
         except CheckError as error:
             ending = HostFault(error)
         self.session.stop(ending)
+
+    def _accept(self, value: Any) -> Any:
+        return self._acceptance.accept(value if self._received is None else self._received(value))
 
     def _task_fail(self, message: str) -> None:
         """End the task: it cannot be done, for the reason given."""
@@ -359,7 +365,7 @@ class Execution:
         if outcome.error is not None:
             note = f"{self.terms.signature.name} was called with the inputs and raised:"
             return self._seen(outcome, note, failed=True)
-        verdict = yield CallGuest(self._acceptance.accept, (outcome.value,), {})
+        verdict = yield CallGuest(self._accept, (outcome.value,), {})
         if verdict.stopped is not None:
             return self._stopped(verdict)
         if isinstance(verdict.error, CheckError):

@@ -14,9 +14,10 @@ from agex.agent.registration import TAKEN, Registration
 from agex.contract import TaskSignature, annotation_names, is_record, named_records
 
 if TYPE_CHECKING:
-    from agex.sandbox import Policy
+    from agex.agent.tape.taped_run import TapedRun
+    from agex.sandbox import Policy, Sandbox
 
-__all__ = ["host_classes", "named_by", "policy_for", "policy_with"]
+__all__ = ["host_classes", "named_by", "policy_for", "policy_with", "taped_sandbox"]
 
 
 def policy_for(registrations: Iterable[Registration], signature: TaskSignature) -> Policy:
@@ -25,6 +26,18 @@ def policy_for(registrations: Iterable[Registration], signature: TaskSignature) 
     Async functions and tasks are left out: they are bound for each call, see ``execution``.
     """
     return policy_with(registrations, named_by(signature))
+
+
+def taped_sandbox(sandbox: Sandbox, run: TapedRun, signature: TaskSignature) -> Sandbox:
+    """Return a sandbox with the same limits, in which all that comes from outside is on a tape."""
+    from agex.isolation.rpc.host_proxies import LiveStub
+    from agex.sandbox import Sandbox
+
+    policy = policy_for(run.registrations, signature)
+    policy.cls(LiveStub)  # the run decides which attributes may be written
+    del policy.names[LiveStub.__name__]
+    policy.use_clock(run.draw)
+    return Sandbox(policy, limits=sandbox.limits)
 
 
 def policy_with(registrations: Iterable[Registration], named: Mapping[str, tuple[Any, bool]]) -> Policy:

@@ -347,10 +347,8 @@ def _try_kept_code(plan: Plan, talk: Talk) -> Loop[Ending | None]:
         yield plan.event(SystemNoteEvent, 0, message=note)
         return observation.ending
     talk.kept_failure = observation.text or "it ended the task without a value"
-    note = (
-        f"The code kept from an earlier call did not solve this one; the model is asked.\n{observation.text}"
-    )
-    yield plan.event(SystemNoteEvent, 0, message=note.strip())
+    note = "The code kept from an earlier call did not solve this one; the model is asked."
+    yield plan.event(SystemNoteEvent, 0, message=f"{note}\n{observation.text}".strip())
     return None
 
 

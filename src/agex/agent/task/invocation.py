@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -40,10 +41,11 @@ from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
 from agex.agent.task.host_solutions import HostSolution, WithSolution, consulted, is_consulting, models_of
 from agex.agent.task.kept_solutions import Ended, Keeping, KeptSolution, SolvedWith
-from agex.agent.task.means import acts, means_of, require_same
+from agex.agent.task.means import acts, means_of, require_answer, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
 from agex.agent.task.state_codec import KeptCode
+from agex.agent.task.taping import NOT_AGAIN, Again, Taping
 from agex.errors import (
     AgexError,
     CheckError,
@@ -95,6 +97,7 @@ class Invocation:
         run_id: of the run; a new one by default.
         inputs: its inputs by name, in the place of the arguments.
         only_kept_code: whether no model is asked.
+        again: a run of this task that is replayed.
 
     Raises:
         InputError: an argument does not fit.
@@ -122,6 +125,7 @@ class Invocation:
         run_id: str | None = None,
         inputs: Mapping[str, Any] | None = None,
         only_kept_code: bool = False,
+        again: Again = NOT_AGAIN,
     ) -> None:
         signature = definition.terms.signature
         options.require_usable(in_async_task=signature.is_async)
@@ -132,7 +136,9 @@ class Invocation:
         self._wait = wait
         self._count = count
         self._talk: Talk | None = None
-        self.models, self._unasked = models_of(agent, host_solution)
+        find = partial(models_of, agent, host_solution)
+        self._taping = taping = Taping(agent, signature, self.values, sample, find=find, again=again)
+        self.models, self._unasked = taping.models, taping.unasked
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
@@ -150,6 +156,7 @@ class Invocation:
             sample=sample,
         )
         self.call.require_room()
+        self.call.tape = taping.run
         self._files = files = agent.task_files(self.state)
         self.plan = Plan(
             agent=agent.name,
@@ -176,25 +183,23 @@ class Invocation:
         self._agent_primer = agent.primer
         self._python = agent.python
         self._extras = agent.extras
-        self._session = session = agent.session(signature, files)
+        sandbox = taping.sandbox
+        self._session = session = agent.session(signature, files, sandbox)
         self._variables: dict[str, Any] = {}
         self._hidden: list[str] = []
-        if self.state is not None:
-            here = session if isinstance(session, Session) else None
-            code = KeptCode(agent.sandbox(signature), here)
-            self.state.admit(host_classes(self.registrations, signature), code)
         self._begin_view()
         self.call.session = session
         self.execution = Execution(
             session=session,
             terms=definition.terms,
-            values=self.values,
+            values=taping.inputs,
             call=self.call,
-            registrations=self.registrations,
+            registrations=taping.registrations,
             output_chars=agent.max_output_chars,
             sees=all(each.profile.images for each in self.models),
             files=files,
-            policy=agent.sandbox(signature).policy if agent.python == "guarded" else None,
+            policy=sandbox.policy if agent.python == "guarded" else None,
+            received=taping.received,
         )
         self._runner = (
             None if host_solution is None else WithSolution(self.execution, host_solution, self.values)
@@ -204,7 +209,7 @@ class Invocation:
         try:
             self._find_solution(keeping)
             self._journal = self.call.journal = self._new_journal()
-            self._require_answer()
+            require_answer(self.registrations, self.call)
             session.begin()
         except BaseException:
             self.call.leave()
@@ -220,10 +225,16 @@ class Invocation:
         if keeping is not None:
             log = None if self.call.view is None else self.call.view.log
             self._solution = keeping(self.state, log, self.values)
-            self.plan = replace(self.plan, kept_code=self._solution.code)
+        found = None if self._solution is None else self._solution.code
+        self.plan = replace(self.plan, kept_code=self._taping.tried(found))
 
     def _begin_view(self) -> None:
         """Begin a view of the state, and give the session its variables and the inputs."""
+        if self.state is not None:
+            here = self._session if isinstance(self._session, Session) else None
+            signature = self.definition.terms.signature
+            code = KeptCode(self._agent.sandbox(signature), here)
+            self.state.admit(host_classes(self.registrations, signature), code)
         view, session = self.call.begin_view(), self._session
         if view is not None:
             found = view.snapshot(packed=session.packs)
@@ -232,7 +243,7 @@ class Invocation:
             imports = view.imports
             session.import_again({name: imports[name] for name in imports.keys() - self.values.keys()})
         rebound = () if self._saved is None else self._saved.record.rebound
-        given = {name: value for name, value in self.values.items() if name not in rebound}
+        given = {name: value for name, value in self._taping.inputs.items() if name not in rebound}
         session.add({**self._variables, **given})
 
     def _new_journal(self) -> RunJournal | None:
@@ -264,26 +275,10 @@ class Invocation:
             log=log,
             ledger=self.ledger,
             means=means,
-            inputs=self.values,
+            inputs=self._taping.inputs,
             names=names,
             saved=saved,
-        )
-
-    def _require_answer(self) -> None:
-        """Refuse functions that need a person's yes where nobody can be asked.
-
-        Raises:
-            DefinitionError: nobody can.
-        """
-        needing = [one.name for one in self.registrations if one.approval is not False]
-        journal = journal_above(self.call)
-        if not needing or (journal is not None and journal.is_durable):
-            return
-        if any(each.on_approval is not None for each in self.call.above()):
-            return
-        raise DefinitionError(
-            f"{', '.join(needing)} needs approval, and this run can neither wait nor ask: give the task a "
-            "Versioned state, or on_approval=."
+            again=self._taping.again.calls,
         )
 
     def run(self) -> Run[Any]:
@@ -298,7 +293,11 @@ class Invocation:
 
     def _carry_out(self, steps: Loop[Any]) -> None:
         with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
-            self._value = drive(steps, self.plan, self.call, self.models, self._runner or self.execution)
+            with self._taping.ending(lambda: self._value):
+                observed = self._taping.observed(steps)
+                self._value = drive(
+                    observed, self.plan, self.call, self.models, self._runner or self.execution
+                )
             self._settle("done")
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
@@ -310,9 +309,11 @@ class Invocation:
             span,
             self._settled_on_error(),
         ):
-            self._value = await adrive(
-                steps, self.plan, self.call, self.models, self._runner or self.execution
-            )
+            with self._taping.ending(lambda: self._value):
+                observed = self._taping.observed(steps)
+                self._value = await adrive(
+                    observed, self.plan, self.call, self.models, self._runner or self.execution
+                )
             if self.call.view is None:
                 self._settle("done")
             else:

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from agex.agent.call.call import Call
+from agex.agent.durable.external_functions import journal_above
 from agex.agent.registration import Registration
 from agex.contract import TaskSignature
 from agex.errors import DefinitionError
@@ -13,7 +15,7 @@ from agex.errors import DefinitionError
 if TYPE_CHECKING:
     from agex.agent.base import AgentBase
 
-__all__ = ["acting", "acts", "means_of", "require_same"]
+__all__ = ["acting", "acts", "means_of", "require_answer", "require_same"]
 
 _TASK = "the task"
 _ISOLATION = "isolation"
@@ -64,6 +66,24 @@ def require_same(run_id: str, then: Mapping[str, str], now: Mapping[str, str]) -
         raise DefinitionError(
             f"Run {run_id} began with other registrations, so it cannot go on with these: {'; '.join(wrong)}."
         )
+
+
+def require_answer(registrations: tuple[Registration, ...], call: Call) -> None:
+    """Refuse functions that need a person's yes where nobody can be asked.
+
+    Raises:
+        DefinitionError: nobody can.
+    """
+    needing = [one.name for one in registrations if one.approval is not False]
+    journal = journal_above(call)
+    if not needing or (journal is not None and journal.is_durable):
+        return
+    if any(each.on_approval is not None for each in call.above()):
+        return
+    raise DefinitionError(
+        f"{', '.join(needing)} needs approval, and this run can neither wait nor ask: give the task a "
+        "Versioned state, or on_approval=."
+    )
 
 
 def _described(one: Registration) -> str:

@@ -22,6 +22,7 @@ import cloudpickle
 
 from agex.agent.call.budget import Ledger
 from agex.agent.call.call import current_call, host_time, payer, sharing
+from agex.agent.tape.current_tape import current_tape
 from agex.contract import short_repr
 from agex.contract.real_types import class_name, is_subclass
 from agex.errors import AgexError, BudgetExceeded, DefinitionError, WorkerLost
@@ -94,6 +95,10 @@ class Calls:
     def __init__(
         self, task: AnyTask[..., Any], executor: Executor, state: Callable[[Any], State] | None
     ) -> None:
+        if current_tape() is not None:
+            raise DefinitionError(
+                "A tape is on, and it does not reach the processes of an executor: map in threads instead."
+            )
         self._executor = executor
         self._state = state
         self._packed = _for_processes if isinstance(executor, ProcessPoolExecutor) else _packed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agex.agent.call.options import CallOptions
@@ -13,6 +14,7 @@ from agex.agent.durable.run_journal import Answer, Saved
 from agex.agent.durable.saved_runs import load, the_one
 from agex.agent.execution.grants import host_classes
 from agex.agent.task.invocation import Invocation
+from agex.agent.task.replays import Replaying
 from agex.agent.task.run import Outcome, Resume, Run
 from agex.errors import DefinitionError, StateCorrupt, StateError, TaskClarify, TaskSuspended
 from agex.sandbox import KeptCode
@@ -99,7 +101,7 @@ class Resumption:
         record: Run[Any] | None = None,
     ) -> Invocation:
         """Return the call that carries the run on."""
-        return Invocation(
+        made = Invocation(
             self._task.agent,
             self._task.definition,
             (),
@@ -114,6 +116,8 @@ class Resumption:
             count=self._task.count,
             wait=waiting_for(self._task, self._options, saved.inputs),
         )
+        made.record.replaying = partial(Replaying, self._task)
+        return made
 
     def waiting(self) -> Run[Any]:
         """Return the run as it stands: it waits, or has its value."""
@@ -132,6 +136,7 @@ class Resumption:
             duration=record.seconds,
         )
         run.restore(outcome, resume)
+        run.replaying = partial(Replaying, self._task)
         if error is not None:
             error.run = run
         return run

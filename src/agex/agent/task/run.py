@@ -17,6 +17,7 @@ from agex.models.base import Usage
 
 if TYPE_CHECKING:
     from agex.agent.call.call import Call
+    from agex.agent.task.replays import Replay
     from agex.display import Page
 
 __all__ = ["Outcome", "Resume", "Run"]
@@ -60,6 +61,7 @@ class Run(Shown, Generic[R]):
         task: the task's name.
         state: the state it ran with, or None.
         samples: the run of each sample, in order; empty for a task that has one.
+        replaying: begins a replay of it, see :meth:`replay`; None where its task is not known.
     """
 
     def __init__(self, *, run_id: str, agent: str, task: str, state: Any, call: Call | None) -> None:
@@ -72,6 +74,7 @@ class Run(Shown, Generic[R]):
         self._over = threading.Event()
         self._resume: Resume | None = None
         self.samples: tuple[Run[R], ...] = ()
+        self.replaying: Callable[..., Any] | None = None
 
     def __repr__(self) -> str:
         from agex.agent.task.pages import run_facts
@@ -266,6 +269,33 @@ class Run(Shown, Generic[R]):
     async def aanswer(self, text: str) -> Run[R]:
         """Like :meth:`answer`, without blocking the event loop; for async tasks."""
         return await self._adecided(Decision(kind="answer", text=text))
+
+    def replay(self, model: Any = None, *, inputs: Mapping[str, Any] | None = None) -> Replay:
+        """Run it again from its beginning, over a branch of its own, and compare.
+
+        The model's answers and the results of external functions are those that the state has. Other
+        functions and live objects are called again, and so are the models of tasks that its code calls.
+
+        Args:
+            model: is asked in the place of the recorded answers.
+            inputs: in the place of those that the state could not keep.
+
+        Raises:
+            DefinitionError: it has no ``Versioned`` state, or an input is missing.
+            StateError: the state does not have it.
+        """
+        replay: Replay = self._replaying(model, inputs).run()
+        return replay
+
+    async def areplay(self, model: Any = None, *, inputs: Mapping[str, Any] | None = None) -> Replay:
+        """Like :meth:`replay`, without blocking the event loop."""
+        replay: Replay = await self._replaying(model, inputs).arun()
+        return replay
+
+    def _replaying(self, model: Any, inputs: Mapping[str, Any] | None) -> Any:
+        if self.replaying is None:
+            raise DefinitionError("This run cannot be replayed: it has samples, or its task is not here.")
+        return self.replaying(self.state, self.run_id, model, inputs)
 
     @property
     def call(self) -> HostCall | None:

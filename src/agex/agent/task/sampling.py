@@ -264,7 +264,7 @@ class Sampling:
         return sample.error is None
 
     def _require_fallback(self, sample: _Sample) -> None:
-        """Raise the error of a solution that the host wrote where no model is to be asked after it."""
+        """Raise why the function of ``solution=`` failed, where no model is to be asked after it."""
         if sample.error is not None and self._host_solution is not None and not self._host_solution.fallback:
             raise sample.error
 

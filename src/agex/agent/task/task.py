@@ -25,6 +25,7 @@ from agex.agent.task.host_solutions import HostSolution
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.kept_solutions import Keeping, SolutionStore, SolvedBy, SolvedWith
 from agex.agent.task.pickling import Declaration, rebuilt
+from agex.agent.task.replays import Replaying
 from agex.agent.task.resumption import Resumption, waiting_for
 from agex.agent.task.run import Run
 from agex.agent.task.sampling import Sampling
@@ -229,7 +230,7 @@ class AnyTask(Shown, _Base, Generic[P, R]):
                     count=self.count,
                     loop=loop,
                 )
-            return Invocation(
+            made = Invocation(
                 self.agent,
                 self.definition,
                 args,
@@ -241,6 +242,8 @@ class AnyTask(Shown, _Base, Generic[P, R]):
                 loop=loop,
                 wait=waiting_for(self, options, {}),
             )
+            made.record.replaying = partial(Replaying, self)
+            return made
 
     def _resumption(
         self, state: State | None, run_id: str | None, inputs: Mapping[str, Any] | None

@@ -89,6 +89,10 @@ class Stubs:
         """Return the number or name of a stub's object; None for any other value."""
         return self._of.get(id(stub))
 
+    def known(self, which: int | str) -> Any:
+        """Return the stub of a host object, if it was made; else None."""
+        return self._made.get(which)
+
     def get(self, which: int | str, about: Mapping[str, Any]) -> Any:
         """Return the stub of a host object."""
         if which not in self._made:

@@ -40,7 +40,9 @@ def granted(policy: Policy) -> dict[str, Any]:
 def _stays(grant: Grant) -> bool:
     if grant.kind == "cls":
         return grant.settings.get("stays") is True
-    return grant.kind == "fn" or (grant.kind == "module" and not isinstance(grant.target, types.ModuleType))
+    return grant.kind in ("fn", "clock") or (
+        grant.kind == "module" and not isinstance(grant.target, types.ModuleType)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +67,9 @@ def save_policy(policy: Policy, classes: Iterable[type]) -> SavedPolicy:
     for grant in policy.grants:
         name = grant.settings.get("name") or getattr(grant.target, "__name__", None)
         names.pop(str(name), None)
-        if _stays(grant):
+        if grant.kind == "clock":
+            grants.append(("clock", name, {}))
+        elif _stays(grant):
             grants.append((_STAYS, name, {}))
         elif isinstance(grant.target, types.ModuleType):
             grants.append(("import", grant.target.__name__, grant.settings))
@@ -106,6 +110,8 @@ def load_policy(data: bytes, stub: Callable[[str], Any]) -> tuple[Policy, tuple[
             policy.use_paths()
         elif kind == _STAYS:
             policy.names[target] = stub(target)
+        elif kind == "clock":
+            policy.use_clock(stub(target))
         elif kind == "import":
             policy.module(importlib.import_module(target), **settings)
         elif kind == "cls":

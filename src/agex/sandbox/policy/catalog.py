@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ __all__ = [
     "STANDARD",
     "STORES",
     "WITH_CLASS_RULES",
+    "clocks",
     "find",
     "has_policy",
     "standard_set",
@@ -78,6 +79,12 @@ def standard_set() -> Mapping[str, ModuleGrant]:
     """Return the grants of the standard set, loaded with all that stands in for its members."""
     grants: Mapping[str, ModuleGrant] = importlib.import_module("agex.sandbox.stdlib.standard_set").grants()
     return grants
+
+
+def clocks(draw: Callable[..., Any]) -> tuple[Mapping[str, ModuleGrant], Library]:
+    """Return the grants of the modules that look at clocks, and the rules of dates, over *draw*."""
+    home = importlib.import_module("agex.sandbox.stdlib.standard_set")
+    return home.clocked(draw), home.clock_library(draw)
 
 
 def templates() -> Any:

@@ -46,6 +46,10 @@ __all__ = ["Grant", "MemberSpec", "Pattern", "Policy"]
 Visibility: TypeAlias = Literal["high", "medium", "low"]
 
 
+CLOCK = "clock!"
+"""The name of the clock: none that guest code can write."""
+
+
 class MemberSpec(NamedTuple):
     """How one member of a registration differs from the rest of it."""
 
@@ -60,7 +64,7 @@ class MemberSpec(NamedTuple):
 class Grant(NamedTuple):
     """One registration call: a worker repeats them all to have the same policy."""
 
-    kind: Literal["default", "paths", "fn", "cls", "module"]
+    kind: Literal["default", "paths", "fn", "cls", "module", "clock"]
     target: Any
     settings: Mapping[str, Any]
 
@@ -131,6 +135,20 @@ class Policy:
             self._use(library)
             self.modules["pathlib"] = LibraryGrant(library, "pathlib")
             self.grants.append(Grant("paths", None, {}))
+
+    def use_clock(self, draw: Callable[..., Any]) -> None:
+        """Let guest code have the readings of clocks, and the draws of chance, from *draw*.
+
+        It is called with the name of a reading (``"time"``, ``"uuid4"``) and its arguments. Random numbers
+        are drawn from generators of the session as before.
+        """
+        self.grants.append(Grant("clock", draw, {"name": CLOCK}))
+        self.names[CLOCK] = draw
+        modules, library = catalog.clocks(draw)
+        self.modules.update({name: grant for name, grant in modules.items() if name in self.modules})
+        self._libraries.add(library)
+        self._contest(library.members())
+        vars(self).pop("text", None)
 
     # -- granting ------------------------------------------------------------------
 

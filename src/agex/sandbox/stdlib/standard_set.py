@@ -31,6 +31,7 @@ from agex.sandbox.stdlib import (
     texts,
 )
 from agex.sandbox.stdlib.abc import ABC
+from agex.sandbox.stdlib.clock import Draw, clock_library, clock_members
 from agex.sandbox.stdlib.contextlib import CONTEXTLIB
 from agex.sandbox.stdlib.copy import COPY
 from agex.sandbox.stdlib.decorators import writing
@@ -46,7 +47,7 @@ from agex.sandbox.stdlib.traceback import TRACEBACK
 from agex.sandbox.stdlib.typing import get_type_hints, typing_marks
 from agex.sandbox.stdlib.warnings import WARNINGS
 
-__all__ = ["grants"]
+__all__ = ["clock_library", "clocked", "grants"]
 
 _WHOLE = """
     __future__ abc array base64 binascii bisect calendar cmath collections colorsys copy
@@ -189,6 +190,21 @@ def grants() -> Mapping[str, ModuleGrant]:
                 gives_way=name in plain_values.PACKING,
             )
     return found
+
+
+def clocked(draw: Draw) -> dict[str, ModuleGrant]:
+    """Return the grants of the modules that look at clocks or at chance, which ask *draw*."""
+    replaced = _replacements()
+    return {
+        name: ModuleGrant(
+            name,
+            exclude=("_*", "*._*", *_WITHOUT.get(name, ())),
+            recursive=False,
+            replace={**replaced.get(name, {}), **members},
+            per_session=_PER_SESSION.get(name),
+        )
+        for name, members in clock_members(draw).items()
+    }
 
 
 def _replacements() -> dict[str, dict[str, Any]]:
