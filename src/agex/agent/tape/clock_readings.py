@@ -8,6 +8,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from agex.sandbox.stdlib.clock import CLOCKS
+
 __all__ = ["reading"]
 
 MOST_BYTES = 1 << 20
@@ -28,16 +30,7 @@ def _below(bound: int) -> int:
 
 
 _READINGS: dict[str, Callable[..., Any]] = {
-    "time": time.time,
-    "time_ns": time.time_ns,
-    "monotonic": time.monotonic,
-    "monotonic_ns": time.monotonic_ns,
-    "perf_counter": time.perf_counter,
-    "perf_counter_ns": time.perf_counter_ns,
-    "process_time": time.process_time,
-    "process_time_ns": time.process_time_ns,
-    "thread_time": time.thread_time,
-    "thread_time_ns": time.thread_time_ns,
+    **{name: getattr(time, name) for name in CLOCKS},
     "bytes": _bytes,
     "below": _below,
     "uuid4": lambda: str(uuid.uuid4()),

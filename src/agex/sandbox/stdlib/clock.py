@@ -13,15 +13,20 @@ from typing import Any
 
 from agex.sandbox.policy.library import Guard, Library
 
-__all__ = ["Draw", "clock_library", "clock_members"]
+__all__ = ["CLOCKS", "Draw", "clock_library", "clock_members"]
 
 Draw = Callable[..., Any]
 """Called as ``draw(name, *args)``: returns a reading of a clock, or a draw of chance."""
 
-_CLOCKS = (
-    "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns "
-    "thread_time thread_time_ns"
-).split()
+CLOCKS = tuple(
+    name
+    for name in (
+        *("time", "monotonic", "perf_counter", "process_time", "thread_time"),
+        *("time_ns", "monotonic_ns", "perf_counter_ns", "process_time_ns", "thread_time_ns"),
+    )
+    if hasattr(time, name)  # WebAssembly knows no time of a thread
+)
+"""The clocks of ``time`` that there are here."""
 _BROKEN_DOWN = {"localtime": 0, "gmtime": 0, "ctime": 0, "strftime": 1, "asctime": 0}
 """Functions that take the time that it is where none is given, with the place of the argument."""
 
@@ -32,7 +37,7 @@ def clock_members(draw: Draw) -> dict[str, dict[str, Any]]:
 
 
 def _time_members(draw: Draw) -> dict[str, Any]:
-    members: dict[str, Any] = {name: _reading(draw, name) for name in _CLOCKS if hasattr(time, name)}
+    members: dict[str, Any] = {name: _reading(draw, name) for name in CLOCKS}
     members.update({name: _broken_down(draw, name, place) for name, place in _BROKEN_DOWN.items()})
     return members
 
