@@ -30,6 +30,7 @@ _WAITS = "the test waits for a task without an event loop"
 _NO_WATCH = (
     "no thread looks at the clock: what a registered function takes is the agent's time (docs/security.md)"
 )
+_SLOW = "WebAssembly takes ten times as long as make test, which runs it"
 _NO_ZONES = "there are no time zones until a page loads tzdata"
 
 _TESTS: dict[str, str] = {
@@ -89,6 +90,11 @@ _TESTS: dict[str, str] = {
     "tests/sandbox/runtime/test_host_time.py::test_guest_code_ends_at_its_limit_also_in_a_callback": (
         _NO_WATCH
     ),
+    "tests/sandbox/runtime/test_deadline.py::test_a_limit_leaves_no_door_open": _SLOW,
+    "tests/sandbox/test_differential.py::test_no_session_outlives_its_program": _SLOW,
+    "tests/agent/test_pages.py::test_thousands_of_commits": _SLOW,
+    "tests/agent/test_shortening.py::test_very_many_turns": _SLOW,
+    "tests/values/test_sketch.py::test_an_enumeration_of_many_members": _SLOW,
     "tests/files/test_escapes.py::test_a_root_that_is_replaced": "a directory is not held open there",
 }
 """Tests and files, by the start of their ids."""
@@ -103,7 +109,7 @@ _FILES: dict[str, str] = {
     "tests/state/test_crash_power.py": "processes are traced in it",
     "tests/state/test_disk.py": "a state on disk is not for a tab",
     "tests/state/test_tamper.py": "a state on disk is not for a tab",
-    "tests/values/test_budget.py": "WebAssembly takes ten times the second allowed; make test runs it",
+    "tests/values/test_budget.py": _SLOW,
     "tests/state/test_store_readonly.py": "a state on disk is not for a tab",
     "tests/files/test_given_by_others.py": "a tab has no pipes, sockets and devices among its files",
     "tests/agent/test_slow_texts.py": "no thread can wait for an object there, and give it up",
