@@ -224,3 +224,4 @@ def test_texts_of_a_strangers_record_stay_in_the_docstring(tmp_path):
     f.using(state=changed(state, key, model=evil, run_id=evil, version=evil)).freeze(tmp_path)
     names = [type(one).__name__ for one in ast.parse((tmp_path / "f.py").read_text()).body]
     assert names == ["Expr", "ImportFrom", "FunctionDef"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f.py", "test_f.py"]

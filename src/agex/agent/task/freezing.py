@@ -73,7 +73,15 @@ def _tidy(*paths: Path) -> None:
     if importlib.util.find_spec("ruff") is None:
         return
     for step in (["check", "--fix"], ["format"], ["check", "--add-noqa"], ["format"]):
-        command = [sys.executable, "-m", "ruff", *step, "--quiet", *(path.name for path in paths)]
+        command = [
+            sys.executable,
+            "-m",
+            "ruff",
+            *step,
+            "--no-cache",
+            "--quiet",
+            *(path.name for path in paths),
+        ]
         # Its objections are no error here: the last steps write them into the files.
         subprocess.run(command, cwd=paths[0].parent, capture_output=True, check=False)  # noqa: S603
 
