@@ -13,7 +13,7 @@ import pytest
 from agex.errors import DefinitionError, EvalError
 from agex.sandbox import Limits, Policy, Sandbox
 
-LIMIT = 0.3
+LIMIT = 0.6
 
 
 def wait(seconds):
