@@ -79,9 +79,9 @@ def missing_modules(*, has_files: bool) -> str:
         has_files: whether the code has a workspace.
     """
     from agex.files.stdlib_modules import FileModules
-    from agex.sandbox.policy.catalog import standard_set
+    from agex.sandbox.policy.catalog import STANDARD, standard_set
 
-    granted = {*standard_set(), *(FileModules.names if has_files else ())}
+    granted = {*standard_set(), *STANDARD, *(FileModules.names if has_files else ())}
     return ", ".join(name for name in _STANDARD.split() if name not in granted)
 
 
