@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -462,3 +463,15 @@ def test_the_code_of_the_chosen_sample_is_kept(state: Versioned | None) -> None:
     run = task.run("!")
     assert (run.value, run.sample, len(model.requests)) == (2, None, 3)
     assert (task.solved_by.model, task.solved_by.kept) == (1, 1)
+
+
+def test_of_errors_that_end_all_samples_none_is_left_to_asyncio(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(value: int, inputs: Any) -> bool:
+        return bool({}[value])
+
+    task = task_of(model_of(*[gives(1)] * 3), choose="agree", settings={"checks": [broken]})
+    for _ in range(10):  # whether two end at once is chance
+        with pytest.raises(CheckError):
+            task("?")
+    gc.collect()
+    assert [record for record in caplog.records if record.name == "asyncio"] == []

@@ -227,6 +227,7 @@ class Sampling:
             try:
                 while left and not self._is_decided(len(left)):
                     done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+                    _taken(done)
                     self._over += sorted((one.result() for one in done), key=lambda one: one.number)
             finally:
                 await _cancelled(left)
@@ -480,6 +481,11 @@ async def _cancelled(left: Collection[asyncio.Future[_Sample]]) -> None:
         one.cancel()
     if left:
         await asyncio.wait(left)
-    for one in left:
+    _taken(left)
+
+
+def _taken(ended: Collection[asyncio.Future[_Sample]]) -> None:
+    """Take the errors of samples that have ended, or asyncio says, whenever it is, that nobody did."""
+    for one in ended:
         if not one.cancelled():
-            one.exception()  # taken, or asyncio says that nobody did
+            one.exception()
