@@ -125,7 +125,7 @@ def extras_of(agent: AgentBase) -> str:
 
 
 def command_names_of(agent: AgentBase) -> tuple[str, ...]:
-    """Return the names of the host's own commands of the terminal."""
+    """Return the names of the commands that the host added to the terminal."""
     return tuple(one.name for one in agent._commands)
 
 
