@@ -14,7 +14,7 @@ __all__ = ["extras_installed", "keys_present", "versions"]
 
 DISTRIBUTION = "agex-py"
 _PACKAGES = ("pydantic", "pydantic-core", "pydantic-ai-slim", "monkeyfs", "termish")
-"""What agex stands on, beside Python."""
+"""Beside Python, the libraries whose versions matter most."""
 _SETTINGS = ("AGEX_MODEL", "AGEX_LOCAL_MODEL")
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[(?P<extras>[^\]]*)\])?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"](?P<extra>[\w.-]+)['"]""")

@@ -1,4 +1,4 @@
-"""The lines of the log: what happens to tasks, for whoever runs the program.
+"""The lines of the log: when tasks begin, take turns and end.
 
 A line names agents, tasks, models, counts and times. It has nothing of what was asked, written or computed,
 save for the text of an error of a provider or of a host function, at WARNING.
