@@ -21,6 +21,7 @@ from agex import (
     Versioned,
     runs,
 )
+from agex.agent.durable.decisions import decide, waiting_runs
 from agex.errors import StateError
 from agex.testing import ScriptedModel
 
@@ -125,6 +126,62 @@ def test_two_processes_that_answer_are_a_conflict():
     with pytest.raises(StateConflict):
         other.approve()
     assert made == [(5, "ann")]
+
+
+# -- decided where the program is not -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rejected", "value", "calls"), [(None, "5 to ann", [(5, "ann")]), ("no", "gave up", [])]
+)
+def test_a_decision_that_is_written_into_the_state_is_taken_when_the_run_is_resumed(rejected, value, calls):
+    made: list[object] = []
+    state = Versioned()
+    run_id = suspended(bank(made, [PAY], state), 5).run.run_id
+    elsewhere = Versioned(state.store)
+    (waiting,) = waiting_runs(elsewhere)
+    assert (waiting.task, waiting.text, waiting.source) == (
+        "settle",
+        "transfer(5)",
+        "done = transfer(amount)",
+    )
+    decide(elsewhere, run_id, waiting.call, rejected=rejected)
+    assert list(waiting_runs(elsewhere)) == made == []
+    later = Versioned(state.store)
+    assert bank(made, [code("task_success('gave up')")], later).resume(run_id=run_id).value == value
+    assert made == calls
+
+
+def test_a_call_is_decided_once_and_only_the_one_that_was_seen():
+    made: list[object] = []
+    state = Versioned()
+    run_id = suspended(bank(made, [PAY], state), 5).run.run_id
+    here, there = Versioned(state.store), Versioned(state.store)
+    (waiting,) = waiting_runs(here)
+    head = here.head
+    with pytest.raises(StateConflict, match=r"waits for another call now: transfer\(5\)"):
+        decide(here, run_id, f"{run_id}/0001.01.0002")
+    for unknown in ("nobody", f"{run_id}/call/0001.01.0001"):
+        with pytest.raises(StateError, match="There is no run"):
+            decide(here, unknown, waiting.call)
+    assert here.head == head
+    decide(here, run_id, waiting.call)
+    with pytest.raises(StateConflict, match="moved by another writer"):
+        decide(there, run_id, waiting.call, rejected="no")
+    with pytest.raises(StateConflict, match="waits for no approval any more: it is open"):
+        decide(Versioned(state.store), run_id, waiting.call, rejected="no")
+    assert bank(made, [], Versioned(state.store)).resume(run_id=run_id).value == "5 to ann"
+
+
+def test_the_program_that_asked_learns_that_the_call_was_decided_elsewhere():
+    made: list[object] = []
+    state = Versioned()
+    run = suspended(bank(made, [PAY], state), 5).run
+    elsewhere = Versioned(state.store)
+    decide(elsewhere, run.run_id, run.call.id)
+    with pytest.raises(StateConflict):
+        run.reject("no")
+    assert made == []
 
 
 def test_an_approval_for_another_call_is_refused_and_the_run_still_waits():

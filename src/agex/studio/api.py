@@ -9,10 +9,12 @@ import base64
 import itertools
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from agex.agent import SuccessEvent, SystemNoteEvent, TaskStartEvent
 from agex.agent.call.events import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
+from agex.agent.durable.decisions import decide, waiting_runs
 from agex.agent.views import state_history as past
 from agex.errors import AgexError, StateError, UnpicklableVariableError
 from agex.state import Commit, Snapshot, Versioned
@@ -71,7 +73,7 @@ class Api:
             "bytes": self._bytes,
             "diff": self._diff,
         }
-        self._told: dict[str, Callable[[Query], Any]] = {"fork": self._fork}
+        self._told: dict[str, Callable[[Query], Any]] = {"fork": self._fork, "decide": self._decide}
 
     def ask(self, what: str, query: Query) -> Any:
         """Answer a question; nothing is changed.
@@ -83,7 +85,7 @@ class Api:
         return self._answered(self._asked, what, query)
 
     def tell(self, what: str, query: Query) -> Any:
-        """Do what changes something: ``fork``.
+        """Do what changes something: ``fork``, ``decide``.
 
         Raises:
             NotHere: there is nothing of that name to do.
@@ -123,6 +125,7 @@ class Api:
             "branches": branches,
             "tags": self.state.tags(),
             "head": branches.get(branch),
+            "waiting": self._waiting(branch) if branch in branches else [],
             "commits": [
                 {**past.entry(self.state, commit, names), **_spoken(commit)}
                 for commit in itertools.islice(commits, COMMITS)
@@ -184,6 +187,24 @@ class Api:
         if len(name) > NAME_CHARS or not name.isprintable():
             raise Refused(f"A branch's name has at most {NAME_CHARS} characters, all of them visible.")
         return past.fork(self.state, name or None, at)
+
+    def _waiting(self, branch: str) -> list[dict[str, str]]:
+        return [asdict(run) for run in waiting_runs(self._on(branch))]
+
+    def _decide(self, query: Query) -> Any:
+        """Write a person's word about a call that waits; the run goes on when its task is resumed."""
+        word = _given(query, "word")
+        if word not in ("approve", "reject"):
+            raise Refused("A call is approved or rejected: the question's 'word' is neither.")
+        state, run = self._on(_given(query, "branch")), _given(query, "run")
+        decide(
+            state, run, _given(query, "call"), rejected=query.get("reason", "") if word == "reject" else None
+        )
+        return {"head": state.head}
+
+    def _on(self, branch: str) -> Versioned:
+        """Return a branch as it is now, whoever wrote it."""
+        return Versioned(self.state.store, branch=branch)
 
     def _at(self, query: Query) -> Snapshot:
         ref = _given(query, "ref")

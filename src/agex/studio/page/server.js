@@ -1,4 +1,4 @@
-// The data source of `agex studio`: a state of a process on this machine, over HTTP. Read-only but for forks.
+// The data source of `agex studio`: a state of a process on this machine, over HTTP. Read-only but for forks and decisions.
 
 const KEY = "agex-token";
 
@@ -24,15 +24,14 @@ export function openServer() {
     return document;
   }
 
+  const tell = (path, body) =>
+    call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
   return {
     canRun: false,
     ask: (what, query = {}) => call(`${what}?${new URLSearchParams(query)}`),
-    fork: (name, at) =>
-      call("fork", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ name, at }),
-      }),
+    fork: (name, at) => tell("fork", { name, at }),
+    decide: (decision) => tell("decide", decision),
     async choose() {},
     /** Call back whenever somebody committed or branched: another process writes this state. */
     watch(timeline, changed, failed) {

@@ -169,8 +169,33 @@ function showMessages(timeline, at) {
       )));
     }
   });
-  fill(list, made, activity.pending(timeline.head));
+  fill(list, made, timeline.waiting.map(waiting), activity.pending(timeline.head));
   if (atEnd || view.following) list.scrollTop = list.scrollHeight;
+}
+
+/** A call that waits for a person's yes. */
+function waiting(run) {
+  const decision = { branch: view.timeline.branch, run: run.run_id, call: run.call };
+  const reason = el("input", { "aria-label": "Why not", placeholder: "why not, for the agent", maxlength: "500" });
+  const button = (name, props, word) =>
+    el("button", { type: "button", ...props, onclick: () => act(() => decide({ ...decision, word, reason: reason.value })) }, name);
+  return el(
+    "li",
+    { class: "message clarify waiting" },
+    el("span", { class: "who" }, `${run.task} waits for approval of`),
+    el("code", {}, run.text),
+    run.source && el("p", { class: "note" }, "in the line ", el("code", {}, run.source)),
+    run.call && source.decide &&
+      el("div", { class: "row" }, button("Approve", { class: "primary" }, "approve"), button("Reject", {}, "reject"), reason),
+  );
+}
+
+async function decide(decision) {
+  await source.decide(decision);
+  view.following = true;
+  await refresh();
+  const word = decision.word === "approve" ? "Approved" : "Rejected";
+  status(`${word}: the run goes on when its task is resumed`);
 }
 
 /** A question leads to the last commit of its run, an answer to its own. */

@@ -1,0 +1,100 @@
+"""A person's decision about a call that waits, where the program of the task is not at hand.
+
+It is written into the state. The run goes on with it when its task is resumed, in whatever process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from agex.agent.durable.records import RunRecord, read_record, written
+from agex.agent.durable.saved_runs import known_call
+from agex.errors import StateConflict, StateCorrupt, StateError
+
+__all__ = ["WaitingRun", "decide", "waiting_runs"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingRun:
+    """A run that waits for approval of a call."""
+
+    run_id: str
+    task: str
+    call: str = ""
+    """The id of the call that it waits to make; empty where it cannot be read here."""
+    text: str
+    """The call, as it is shown."""
+    source: str = ""
+    """The line of the agent's code that makes the call."""
+
+
+def waiting_runs(state: Any) -> Iterator[WaitingRun]:
+    """Yield the runs of a state that wait for approval.
+
+    Raises:
+        StateCorrupt: the record of a run is damaged.
+    """
+    for run_id in state.entry_keys():
+        if "/" in run_id:
+            continue
+        record = read_record(RunRecord, state.entry(run_id), run_id)
+        if record.status == "suspended":
+            yield _waiting(state, record)
+
+
+def _waiting(state: Any, record: RunRecord) -> WaitingRun:
+    key = _call_key(record)
+    try:
+        call = known_call(state.entry(key), key)[1].record
+    except StateCorrupt as error:  # or of classes that only the program of the task has
+        text = f"a call that cannot be read here, decide it with agex resume: {error}"
+        return WaitingRun(run_id=record.run_id, task=record.task, text=text)
+    return WaitingRun(
+        run_id=record.run_id,
+        task=record.task,
+        call=f"{record.run_id}/{record.call}",
+        text=call.text,
+        source=call.source,
+    )
+
+
+def decide(state: Any, run_id: str, call: str, *, rejected: str | None = None) -> None:
+    """Let a call be made when its run is resumed, or not be made.
+
+    Args:
+        state: a ``Versioned`` state that nobody else uses.
+        run_id: the run.
+        call: the id of the call, as the person saw it.
+        rejected: why it may not be made; None where it may.
+
+    Raises:
+        StateError: the run is not there, waits no more, or waits for another call.
+        StateConflict: another writer was faster. Nothing was written.
+    """
+    view = state.view()
+    log = view.log
+    try:
+        log.claim(run_id)
+        entry = log.read(run_id) if "/" not in run_id else None
+        if entry is None:
+            raise StateError(f"There is no run {run_id!r} in this state.")
+        record = read_record(RunRecord, entry, run_id)
+        if record.status != "suspended":
+            raise StateConflict(f"Run {run_id} waits for no approval any more: it is {record.status}.")
+        key = _call_key(record)
+        _, known = known_call(log.read(key), key)
+        if call != f"{run_id}/{record.call}":
+            raise StateConflict(f"Run {run_id} waits for another call now: {known.record.text}.")
+        word = "approved" if rejected is None else "rejected"
+        made = known.record.model_copy(update={"state": word, "reason": rejected or ""})
+        log.put(key, written(made, **known.values))
+        log.put(run_id, written(record.model_copy(update={"status": "open", "call": ""})))
+        log.write(f"{record.task}: {known.record.name} is {word}")
+    finally:
+        log.abandon()
+
+
+def _call_key(record: RunRecord) -> str:
+    return f"{record.run_id}/call/{record.call}"
