@@ -13,6 +13,7 @@ The page has no login: put one before it, as before any page that pays.
 """
 
 import argparse
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -63,11 +64,12 @@ def refund(order: str, amount: int) -> str:
 
 
 @agent.task
-def settle(order: str, text: str) -> str:  # type: ignore[empty-body]
+def settle(order: str, text: str) -> str:
     """Settle a complaint: refund the whole price if the order came broken.
 
     Return what the customer is told.
     """
+    raise NotImplementedError
 
 
 class Complaint(BaseModel):
@@ -111,7 +113,7 @@ def reject(run_id: str, decision: Decision) -> dict[str, Any]:
     return decided(run_id, lambda run: run.reject(decision.reason, call=decision.call))
 
 
-def decided(run_id: str, decide: Any) -> dict[str, Any]:
+def decided(run_id: str, decide: Callable[[Run[str]], Run[str]]) -> dict[str, Any]:
     """Go on with a run that waits."""
     if run_id not in {one.run_id for one in runs(agent.state) if one.status == "suspended"}:
         raise HTTPException(409, "no call of this run waits")

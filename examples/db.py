@@ -20,13 +20,15 @@ agent = Agent(
 
 
 @agent.task
-def enter(note: str) -> int:  # type: ignore[empty-body]
+def enter(note: str) -> int:
     """Insert the loans that the note tells of, one row each, and return how many rows you inserted."""
+    raise NotImplementedError
 
 
 @agent.task
-def ask(question: str) -> list[str]:  # type: ignore[empty-body]
+def ask(question: str) -> list[str]:
     """Answer with SQL over the loans: the names that the question asks for, in alphabetical order."""
+    raise NotImplementedError
 
 
 def main(model: object = None) -> None:

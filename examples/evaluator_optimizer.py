@@ -26,18 +26,21 @@ class Review:
 
 
 @writer.task
-def draft(product: str) -> str:  # type: ignore[empty-body]
+def draft(product: str) -> str:
     """Write one sentence that advertises the product."""
+    raise NotImplementedError
 
 
 @writer.task
-def revise(text: str, feedback: str) -> str:  # type: ignore[empty-body]
+def revise(text: str, feedback: str) -> str:
     """Rewrite the text so that the feedback is met. One sentence."""
+    raise NotImplementedError
 
 
 @critic.task
-def review(text: str) -> Review:  # type: ignore[empty-body]
+def review(text: str) -> Review:
     """Review the text: approve it if it is at most 12 words long and names a price in euros."""
+    raise NotImplementedError
 
 
 def main(model: object = None) -> None:

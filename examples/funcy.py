@@ -23,8 +23,9 @@ def finds_101(finder: Callable[[int], int], inputs: object) -> str | None:
 
 
 @agent.task(checks=[finds_101])
-def make_function(description: str) -> Callable[[int], int]:  # type: ignore[empty-body]
+def make_function(description: str) -> Callable[[int], int]:
     """Make a Python function that does what the description says, and return the function itself."""
+    raise NotImplementedError
 
 
 def main(model: object = None) -> None:

@@ -26,17 +26,20 @@ orchestrator = Agent(name="orchestrator", budget=Budget(calls=20))
 @analyst.task
 def make_table(description: str) -> pd.DataFrame:
     """Make the table of numbers that the description asks for."""
+    raise NotImplementedError
 
 
 @orchestrator.fn
 @plotter.task
 def draw(table: pd.DataFrame, wish: str) -> go.Figure:
     """Draw the table as the wish says."""
+    raise NotImplementedError
 
 
 @orchestrator.task
 def illustrate(idea: str) -> go.Figure:
     """Make a figure of the idea: have the data made with make_table, then have it drawn with draw."""
+    raise NotImplementedError
 
 
 def main(model: object = None) -> None:
@@ -44,7 +47,8 @@ def main(model: object = None) -> None:
     for agent in (analyst, plotter, orchestrator):
         agent.model = model
     run = illustrate.run("the squares of 0 to 5 as a line")
-    line = run.value.data[0]
+    [line] = run.result().data
+    assert isinstance(line, go.Scatter)
     print(line.type, [int(x) for x in line.x], [int(y) for y in line.y])
     # Events of the specialists are in the record of the call that they worked for, in order.
     print([event.agent for event in run.events if isinstance(event, ActionEvent)])

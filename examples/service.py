@@ -47,8 +47,9 @@ async def contract(customer: int) -> str:
 
 
 @agent.task
-async def triage(text: str, customer: int) -> Verdict:  # type: ignore[empty-body]
+async def triage(text: str, customer: int) -> Verdict:
     """Find the topic of a ticket. It is urgent if the contract is gold and the topic not praise."""
+    raise NotImplementedError
 
 
 @app.post("/tickets")

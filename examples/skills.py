@@ -24,8 +24,9 @@ agent.skill(SKILL.encode())
 
 
 @agent.task
-def invoice_number(year: int, running: int) -> str:  # type: ignore[empty-body]
+def invoice_number(year: int, running: int) -> str:
     """Make the number of an invoice, as our skill about invoice numbers says."""
+    raise NotImplementedError
 
 
 def main(model: object = None) -> None:

@@ -32,11 +32,9 @@ def double(agent: Agent, solution: str = "reviewed_code:double", **settings: obj
     return agent.task(solution=solution, **settings)(f)
 
 
-class Unconfigured(Agent):
-    """An agent where the environment offers no model."""
-
-    def resolved_models(self):
-        raise ModelNotConfigured("no model")
+def unconfigured() -> Agent:
+    """Return an agent whose model there is not."""
+    return Agent(model="nobody")
 
 
 def notes(run) -> list[str]:
@@ -82,7 +80,7 @@ def test_where_it_breaks_the_contract_the_model_is_asked(solution, settings, sai
 
 
 def test_without_fallback_no_model_is_asked_and_none_is_needed():
-    task = double(Unconfigured(), fallback=False)
+    task = double(unconfigured(), fallback=False)
     assert task(3) == 6
     with pytest.raises(TaskFail, match="ValueError: 20 is too large for me") as caught:
         task(20)
@@ -92,7 +90,7 @@ def test_without_fallback_no_model_is_asked_and_none_is_needed():
 
 
 def test_a_model_that_is_not_configured_is_missed_only_when_it_is_to_be_asked():
-    task = double(Unconfigured())
+    task = double(unconfigured())
     assert task(3) == 6
     with pytest.raises(ModelNotConfigured):
         task(20)

@@ -52,6 +52,13 @@ async def later(number: int, note: str = "plain") -> Total:
 
 
 @pytest.mark.parametrize("task", [double, later], ids=["sync", "async"])
+def test_its_hints_stay_when_those_of_its_class_are_read(task: Any) -> None:
+    with pytest.raises(AttributeError, match="__annotations__"):
+        type(task).__annotations__  # noqa: B018 - the look-up itself left an empty dict
+    assert task.__annotations__["number"] is int
+
+
+@pytest.mark.parametrize("task", [double, later], ids=["sync", "async"])
 def test_its_hints_are_types(task: Any) -> None:
     expected = {"number": int, "note": str, "return": Total}
     assert typing.get_type_hints(task) == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 import agex
@@ -71,6 +73,104 @@ PUBLIC_NAMES = [
     "runs",
     "view",
 ]
+
+
+SETTINGS = [
+    "budget",
+    "escalate_after",
+    "isolation",
+    "llm_retries",
+    "llm_timeout",
+    "max_actions",
+    "max_iterations",
+    "max_memory_mb",
+    "max_open_files",
+    "max_output_chars",
+    "model",
+    "name",
+    "primer",
+    "python",
+    "state",
+    "timeout_seconds",
+]
+"""Of an agent, as attributes."""
+
+OF_AN_AGENT = [
+    "cls",
+    "fn",
+    "fs",
+    "mcp",
+    "module",
+    "page",
+    "registrations",
+    "resolved_model",
+    "skill",
+    "task",
+    "terminal",
+]
+
+OF_A_RUN = [
+    "aanswer",
+    "aapprove",
+    "agent",
+    "answer",
+    "approve",
+    "areject",
+    "areplay",
+    "call",
+    "cancel",
+    "code",
+    "commit",
+    "cost",
+    "done",
+    "duration",
+    "error",
+    "events",
+    "ok",
+    "page",
+    "reject",
+    "replay",
+    "result",
+    "run_id",
+    "sample",
+    "samples",
+    "state",
+    "task",
+    "turns",
+    "usage",
+    "usage_by_model",
+    "value",
+]
+
+
+def names_of(thing: object) -> list[str]:
+    """Return the names that an object has, whatever its `__dir__` would hide."""
+    return sorted(name for name in object.__dir__(thing) if not name.startswith("_"))
+
+
+def test_an_agent_has_its_settings_and_what_users_call_and_nothing_else() -> None:
+    assert names_of(agex.Agent()) == sorted(SETTINGS + OF_AN_AGENT)
+
+
+def test_a_run_has_what_users_ask_it_and_nothing_else() -> None:
+    run = agex.Run[int](run_id="1", agent="a", task="t", state=None, call=None)
+    assert names_of(run) == OF_A_RUN
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(agex.Agent, name) for name in OF_AN_AGENT]
+    + [(agex.Run, name) for name in OF_A_RUN if hasattr(agex.Run, name)],
+    ids=lambda part: part if isinstance(part, str) else part.__name__,
+)
+def test_a_name_of_an_agent_or_a_run_is_in_the_reference(owner: type, name: str) -> None:
+    assert inspect.getdoc(getattr(owner, name))
+
+
+def test_completion_hides_nothing_of_an_agent_or_a_run() -> None:
+    run = agex.Run[int](run_id="1", agent="a", task="t", state=None, call=None)
+    for thing in (agex.Agent(), run):
+        assert dir(thing) == sorted(object.__dir__(thing))
 
 
 def test_the_public_names_are_these() -> None:

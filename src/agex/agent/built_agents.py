@@ -14,7 +14,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from agex._interpreter.type_slots import module_of
-from agex.agent.base import AgentBase
+from agex.agent.base import AgentBase, register
 from agex.agent.call.budget import Budget
 from agex.agent.call.call import Call, current_call
 from agex.agent.call.terms import Definition, Terms
@@ -167,7 +167,7 @@ class BuiltAgent:
 
     def _add(self, one: Registration, **settings: Any) -> None:
         given = {name: _text(value, name) for name, value in settings.items() if value is not None}
-        self._agent.register(replace(one, **given))
+        register(self._agent, replace(one, **given))
 
     def _given(self, thing: Any, method: str) -> Registration:
         """Return the registration for what the maker's code passes on."""

@@ -12,7 +12,7 @@ from agex.agent.call.events import TaskStartEvent
 from agex.agent.loop.drivers import adrive, drive
 from agex.agent.loop.loop import Loop, Plan, Talk, solve
 from agex.agent.loop.telemetry import task_span
-from agex.agent.task.run import Run
+from agex.agent.task.run import Run, close
 from agex.errors import BudgetExceeded, StepLimitReached, TaskCancelled, TaskError, TaskFail, TaskTimeout
 from agex.models.base import Model
 from agex.tinyagent.dialogue import Dialogue
@@ -104,17 +104,17 @@ class AgentRun:
             self._error = self._told(error)
             self._close(self._error)
         except BaseException as error:
-            self._record.close(error=error)
+            close(self._record, error=error)
             raise
         else:
-            self._record.close(value=self._answer)
+            close(self._record, value=self._answer)
         finally:
             self._ledger.pause()
             self._executor.close()
 
     def _close(self, error: TaskError) -> None:
         error.run = self._record
-        self._record.close(error=error)
+        close(self._record, error=error)
 
     def _steps(self) -> Loop[Any]:
         yield self._plan.event(TaskStartEvent, 0, inputs={"task": self._task})

@@ -6,7 +6,30 @@ This room never asks a model and never runs code. In order: `settings`, `registr
 
 from __future__ import annotations
 
-from agex.agent.base.agent_base import AgentBase
+from agex.agent.base.agent_base import (
+    AgentBase,
+    command_names_of,
+    extras_of,
+    is_forkable,
+    resolved_models,
+    sandbox_of,
+    session_of,
+    task_files_of,
+)
+from agex.agent.base.registry import register
 from agex.agent.base.settings import VIRTUAL_FS, Isolation, Python
 
-__all__ = ["VIRTUAL_FS", "AgentBase", "Isolation", "Python"]
+__all__ = [
+    "VIRTUAL_FS",
+    "AgentBase",
+    "Isolation",
+    "Python",
+    "command_names_of",
+    "extras_of",
+    "is_forkable",
+    "register",
+    "resolved_models",
+    "sandbox_of",
+    "session_of",
+    "task_files_of",
+]

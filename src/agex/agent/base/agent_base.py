@@ -1,5 +1,8 @@
 """The means that an agent has for one call of a task: a model, files, a sandbox and a session."""
 
+# The functions below the class are the agent's own, as its methods are.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import threading
@@ -23,7 +26,16 @@ if TYPE_CHECKING:
     from agex.isolation import GuestSession
     from agex.sandbox import Sandbox
 
-__all__ = ["AgentBase"]
+__all__ = [
+    "AgentBase",
+    "command_names_of",
+    "extras_of",
+    "is_forkable",
+    "resolved_models",
+    "sandbox_of",
+    "session_of",
+    "task_files_of",
+]
 
 
 class AgentBase(Registry):
@@ -44,15 +56,6 @@ class AgentBase(Registry):
 
     def __repr__(self) -> str:
         return f"<agex agent {self.name}>"
-
-    _INNER = frozenset({
-        "extras", "is_forkable", "page", "register", "resolved_model", "resolved_models", "sandbox",
-        "session", "task_files",
-    })  # fmt: skip
-    """Methods for the other rooms, which no completion is to offer."""
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name not in self._INNER]
 
     def page(self) -> Page:
         from agex.agent.base.page import agent_page
@@ -86,28 +89,6 @@ class AgentBase(Registry):
             )
         return own if where is None else own.over(where.files)
 
-    @property
-    def is_forkable(self) -> bool:
-        """Whether tasks can run side by side on copies of the workspace, or there is none."""
-        workspace = self._workspace()
-        return workspace is None or workspace.is_virtual
-
-    @property
-    def extras(self) -> str:
-        """The part of the prompt that lists skills and commands of the terminal."""
-        from agex.agent.prompt.skills import listed
-
-        return listed(self._skills, self._commands)
-
-    def task_files(self, state: State | None) -> TaskFiles | None:
-        """Return the files of one task call; None where the agent has no workspace."""
-        from agex.agent.execution.task_workspace import TaskFiles, workspace_of
-
-        workspace = workspace_of(self._workspace(), state)
-        if workspace is None:
-            return None
-        return TaskFiles(workspace, skills=self._skills, commands=self._commands)
-
     def _workspace(self) -> Workspace | None:
         if self._fs is None:
             return None
@@ -118,69 +99,99 @@ class AgentBase(Registry):
                 self._connected = connect_fs() if self._fs is VIRTUAL_FS else self._fs
             return self._connected
 
-    @property
-    def command_names(self) -> tuple[str, ...]:
-        """The host's own commands of the terminal."""
-        return tuple(one.name for one in self._commands)
-
-    # -- for a call ------------------------------------------------------------------------
-
     def resolved_model(self) -> Model:
         """Return the model that is asked first, looked up once for each value of ``model``.
 
         Raises:
             ModelNotConfigured: there is none.
         """
-        return self.resolved_models()[0]
+        return resolved_models(self)[0]
 
-    def resolved_models(self) -> tuple[Model, ...]:
-        """Return the models to ask, one after the other.
 
-        Raises:
-            ModelNotConfigured: one cannot be had.
-        """
-        from agex.models.resolve import resolve_model
+# -- for the rooms that carry a call out: functions, so that an agent offers users what is theirs ----------
 
-        with self._lock:
-            if self._resolved is None or self._resolved[0] is not self.model:
-                specs = self.model if isinstance(self.model, list | tuple) else [self.model]
-                self._resolved = (self.model, tuple(map(resolve_model, specs)))
-            return self._resolved[1]
 
-    def session(
-        self, signature: TaskSignature, files: TaskFiles | None = None, sandbox: Sandbox | None = None
-    ) -> GuestSession:
-        """Open a session for the code of one call of a task, over its files; in another sandbox if given."""
-        sandbox = self.sandbox(signature) if sandbox is None else sandbox
-        workspace = None if files is None else files.workspace
-        session: GuestSession
-        if self.isolation == "none":
-            session = sandbox.session(fs=workspace)
-        else:
-            from agex.isolation import executor_of
+def is_forkable(agent: AgentBase) -> bool:
+    """Return whether tasks can run side by side on copies of the workspace, or there is none."""
+    workspace = agent._workspace()
+    return workspace is None or workspace.is_virtual
 
-            classes = host_classes(self._registrations, signature)
-            session = executor_of(self.isolation).session(
-                sandbox.policy, sandbox.limits, {}, classes=classes, files=workspace, python=self.python
+
+def extras_of(agent: AgentBase) -> str:
+    """Return the part of the prompt that lists skills and commands of the terminal."""
+    from agex.agent.prompt.skills import listed
+
+    return listed(agent._skills, agent._commands)
+
+
+def command_names_of(agent: AgentBase) -> tuple[str, ...]:
+    """Return the names of the commands that the host added to the terminal."""
+    return tuple(one.name for one in agent._commands)
+
+
+def task_files_of(agent: AgentBase, state: State | None) -> TaskFiles | None:
+    """Return the files of one task call; None where the agent has no workspace."""
+    from agex.agent.execution.task_workspace import TaskFiles, workspace_of
+
+    workspace = workspace_of(agent._workspace(), state)
+    if workspace is None:
+        return None
+    return TaskFiles(workspace, skills=agent._skills, commands=agent._commands)
+
+
+def resolved_models(agent: AgentBase) -> tuple[Model, ...]:
+    """Return the models to ask, one after the other.
+
+    Raises:
+        ModelNotConfigured: one cannot be had.
+    """
+    from agex.models.resolve import resolve_model
+
+    with agent._lock:
+        if agent._resolved is None or agent._resolved[0] is not agent.model:
+            specs = agent.model if isinstance(agent.model, list | tuple) else [agent.model]
+            agent._resolved = (agent.model, tuple(map(resolve_model, specs)))
+        return agent._resolved[1]
+
+
+def session_of(
+    agent: AgentBase,
+    signature: TaskSignature,
+    files: TaskFiles | None = None,
+    sandbox: Sandbox | None = None,
+) -> GuestSession:
+    """Open a session for the code of one call of a task, over its files; in another sandbox if given."""
+    sandbox = sandbox_of(agent, signature) if sandbox is None else sandbox
+    workspace = None if files is None else files.workspace
+    session: GuestSession
+    if agent.isolation == "none":
+        session = sandbox.session(fs=workspace)
+    else:
+        from agex.isolation import executor_of
+
+        classes = host_classes(agent.registrations, signature)
+        session = executor_of(agent.isolation).session(
+            sandbox.policy, sandbox.limits, {}, classes=classes, files=workspace, python=agent.python
+        )
+    if files is not None:
+        files.attach(session)
+    return session
+
+
+def sandbox_of(agent: AgentBase, signature: TaskSignature) -> Sandbox:
+    """Return the sandbox of a task, for what is registered now."""
+    from agex.sandbox import Limits, Sandbox
+
+    registrations = agent.registrations
+    with agent._lock:
+        known = agent._sandboxes.get(signature)
+        if known is None or known[0] is not registrations:
+            limits = Limits(
+                seconds=agent.timeout_seconds,
+                memory_mb=agent.max_memory_mb,
+                open_files=agent.max_open_files,
+                output_chars=agent.max_output_chars,
             )
-        if files is not None:
-            files.attach(session)
-        return session
-
-    def sandbox(self, signature: TaskSignature) -> Sandbox:
-        """Return the sandbox of a task, for what is registered now."""
-        from agex.sandbox import Limits, Sandbox
-
-        registrations = self._registrations
-        with self._lock:
-            known = self._sandboxes.get(signature)
-            if known is None or known[0] is not registrations:
-                limits = Limits(
-                    seconds=self.timeout_seconds,
-                    memory_mb=self.max_memory_mb,
-                    open_files=self.max_open_files,
-                    output_chars=self.max_output_chars,
-                )
-                sandbox = Sandbox(policy_for(registrations, signature), limits=limits)
-                known = self._sandboxes[signature] = (registrations, sandbox)
-            return known[1]
+            sandbox = Sandbox(policy_for(registrations, signature), limits=limits)
+            known = agent._sandboxes[signature] = (registrations, sandbox)
+        return known[1]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agex.files.skill import Skill
     from agex.shell import TerminalCommand
 
-__all__ = ["Registry"]
+__all__ = ["Registry", "register"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
@@ -97,7 +97,7 @@ class Registry(AgentSettings):
         require_known(settings, _OF_FUNCTIONS, "agent.fn()")
         if isinstance(f, type) or not callable(f):
             raise DefinitionError(f"agent.fn() takes a function, not {f!r}; for a class use agent.cls().")
-        self.register(self._function_record(f, _name_of(f, name), Access(**settings)))
+        register(self, self._function_record(f, _name_of(f, name), Access(**settings)))
         return f
 
     @overload
@@ -151,7 +151,7 @@ class Registry(AgentSettings):
                 f"agent.cls() takes a class, not {c!r}; for an object, agent.module(it, name='it')."
             )
         for one in self._class_records(c, name, Access(**settings)):
-            self.register(one)
+            register(self, one)
         return c
 
     def module(
@@ -202,7 +202,7 @@ class Registry(AgentSettings):
         )
         kind: Kind = "module" if is_module else "object"
         own = _name_of(m, name)
-        self.register(Registration.of(m, kind=kind, name=own, access=access))
+        register(self, Registration.of(m, kind=kind, name=own, access=access))
         return m
 
     def mcp(
@@ -289,11 +289,6 @@ class Registry(AgentSettings):
             self._commands = (*self._commands, command)
         return handler
 
-    def register(self, registration: Registration) -> None:
-        """Take a registration as it is; :meth:`fn`, :meth:`cls` and :meth:`module` make them."""
-        with self._lock:
-            self._registrations = add(self._registrations, registration)
-
     def _function_record(self, f: Any, name: str, access: Access) -> Registration:
         """Return the record that registering a function adds."""
         return Registration.of(f, kind="function", name=name, access=access)
@@ -301,6 +296,12 @@ class Registry(AgentSettings):
     def _class_records(self, c: type, name: str | None, access: Access) -> Iterable[Registration]:
         """Return the records that registering a class adds."""
         return (Registration.of(c, kind="class", name=_name_of(c, name), access=access),)
+
+
+def register(agent: Registry, registration: Registration) -> None:
+    """Take a registration as it is; the methods of an agent make them."""
+    with agent._lock:  # pyright: ignore[reportPrivateUsage] - as a method would
+        agent._registrations = add(agent._registrations, registration)  # pyright: ignore[reportPrivateUsage]
 
 
 _OF_FUNCTIONS = (

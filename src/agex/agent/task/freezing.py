@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agex.agent.base import sandbox_of
 from agex.agent.durable.solution_entries import SolutionRecord, Stored
 from agex.agent.execution.grants import host_classes
 from agex.agent.rendering.output_text import encodable
@@ -50,7 +51,7 @@ def freeze(
     if state is not None:
         signature = task.definition.terms.signature
         state.admit(
-            host_classes(task.agent.registrations, signature), KeptCode(task.agent.sandbox(signature))
+            host_classes(task.agent.registrations, signature), KeptCode(sandbox_of(task.agent, signature))
         )
     record = _found(task, stored)
     if record.is_built:

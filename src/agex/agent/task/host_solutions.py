@@ -10,9 +10,10 @@ import importlib
 import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from agex._interpreter.threads import off_loop
+from agex.agent.base import AgentBase, resolved_models
 from agex.agent.call.acceptance import GOT_CHARS, Acceptance
 from agex.agent.call.events import FailEvent, SuccessEvent, SystemNoteEvent
 from agex.agent.call.terms import Inputs, Terms, example_inputs
@@ -33,9 +34,6 @@ from agex.errors import (
 )
 from agex.models.actions import Action, PythonAction
 from agex.models.base import Model, Reply
-
-if TYPE_CHECKING:
-    from agex.agent.base import AgentBase
 
 __all__ = [
     "Consult",
@@ -289,8 +287,8 @@ def models_of(
 ) -> tuple[tuple[Model, ...], ModelNotConfigured | None]:
     """Return the models to ask; for a task with a solution perhaps none, with the error that says so."""
     if solution is None:
-        return agent.resolved_models(), None
+        return resolved_models(agent), None
     try:
-        return agent.resolved_models() if solution.fallback else (), None
+        return resolved_models(agent) if solution.fallback else (), None
     except ModelNotConfigured as error:
         return (), error

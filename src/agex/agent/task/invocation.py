@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from agex import values
 from agex._interpreter.threads import off_loop
+from agex.agent.base import AgentBase, extras_of, sandbox_of, session_of, task_files_of
 from agex.agent.call.budget import Ledger
 from agex.agent.call.call import Call, current_call, driven, payer
 from agex.agent.call.events import (
@@ -43,7 +44,7 @@ from agex.agent.task.host_solutions import HostSolution, WithSolution, consulted
 from agex.agent.task.kept_solutions import Ended, Keeping, KeptSolution, SolvedWith
 from agex.agent.task.means import acts, means_of, require_answer, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
-from agex.agent.task.run import Resume, Run
+from agex.agent.task.run import Resume, Run, close, reopen
 from agex.agent.task.state_codec import KeptCode
 from agex.agent.task.taping import NOT_AGAIN, Again, Taping
 from agex.errors import (
@@ -65,7 +66,6 @@ from agex.sandbox import Session
 from agex.state import State
 
 if TYPE_CHECKING:
-    from agex.agent.base import AgentBase
     from agex.agent.execution.task_workspace import TaskFiles
 
 __all__ = ["Invocation"]
@@ -157,7 +157,7 @@ class Invocation:
         )
         self.call.require_room()
         self.call.tape = taping.run
-        self._files = files = agent.task_files(self.state)
+        self._files = files = task_files_of(agent, self.state)
         self.plan = Plan(
             agent=agent.name,
             task=signature.name,
@@ -182,9 +182,9 @@ class Invocation:
         self._agent = agent
         self._agent_primer = agent.primer
         self._python = agent.python
-        self._extras = agent.extras
+        self._extras = extras_of(agent)
         sandbox = taping.sandbox
-        self._session = session = agent.session(signature, files, sandbox)
+        self._session = session = session_of(agent, signature, files, sandbox)
         self._variables: dict[str, Any] = {}
         self._hidden: list[str] = []
         self._begin_view()
@@ -218,7 +218,7 @@ class Invocation:
         if saved is not None:
             self.ledger.restore(saved.record.used.usage(), saved.record.seconds)
         if record is not None:
-            record.reopen(self.call)
+            reopen(record, self.call)
 
     def _find_solution(self, keeping: Keeping | None) -> None:
         """Let code that solved the task before be tried first."""
@@ -233,7 +233,7 @@ class Invocation:
         if self.state is not None:
             here = self._session if isinstance(self._session, Session) else None
             signature = self.definition.terms.signature
-            code = KeptCode(self._agent.sandbox(signature), here)
+            code = KeptCode(sandbox_of(self._agent, signature), here)
             self.state.admit(host_classes(self.registrations, signature), code)
         view, session = self.call.begin_view(), self._session
         if view is not None:
@@ -351,7 +351,7 @@ class Invocation:
             resume = Resume(sync=self._go_on, asynchronous=self._ago_on)
         elif isinstance(error, TaskSuspended) and self._journal is not None and self._wait is not None:
             resume = self._wait(self.record, self._journal.record.waits)
-        self.record.close(value=value, code=self.execution.solution, error=error, resume=resume)
+        close(self.record, value=value, code=self.execution.solution, error=error, resume=resume)
 
     def solved_with(self) -> SolvedWith:
         """Return by what a call that is over was solved."""
@@ -408,7 +408,7 @@ class Invocation:
 
     def _answered(self, answer: str) -> Loop[Any]:
         turn = self.record.turns
-        self.record.reopen(self.call)
+        reopen(self.record, self.call)
         self.ledger.resume()
         if self._journal is not None:
             self._journal.take(Answer(text=answer), last_turn=turn + self.plan.max_iterations)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from agex.agent.base import resolved_models, sandbox_of
 from agex.agent.call.events import (
     ActionEvent,
     ClarifyEvent,
@@ -110,7 +111,7 @@ class Replaying:
             raise DefinitionError("A run is replayed from a Versioned state, and this one had none.")
         agent, self._signature = task.agent, task.definition.terms.signature
         state.admit(
-            host_classes(agent.registrations, self._signature), KeptCode(agent.sandbox(self._signature))
+            host_classes(agent.registrations, self._signature), KeptCode(sandbox_of(agent, self._signature))
         )
         self._task = task
         self._state = state
@@ -129,7 +130,7 @@ class Replaying:
     def _kept_models(self) -> tuple[Model, ...]:
         answers = deque(one for one in self._past.events if isinstance(one, ActionEvent) and one.turn)
         try:
-            likes = [(one.provider, one.name, one.profile) for one in self._task.agent.resolved_models()]
+            likes = [(one.provider, one.name, one.profile) for one in resolved_models(self._task.agent)]
         except ModelNotConfigured:
             likes = [("recorded", "model", Profile())]
         return tuple(_KeptModel(like, answers) for like in likes)

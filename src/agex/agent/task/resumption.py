@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from agex.agent.base import sandbox_of
 from agex.agent.call.options import CallOptions
 from agex.agent.durable.host_calls import Decision, HostCall, with_arguments
 from agex.agent.durable.run_journal import Answer, Saved
@@ -15,7 +16,7 @@ from agex.agent.durable.saved_runs import load, the_one
 from agex.agent.execution.grants import host_classes
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.replays import Replaying
-from agex.agent.task.run import Outcome, Resume, Run
+from agex.agent.task.run import Outcome, Resume, Run, let_replay, restore
 from agex.errors import DefinitionError, StateCorrupt, StateError, TaskClarify, TaskSuspended
 from agex.sandbox import KeptCode
 from agex.state import State
@@ -53,7 +54,7 @@ class Resumption:
             raise DefinitionError("There is no state that could have the run: give state=Versioned(...).")
         signature = task.definition.terms.signature
         state.admit(
-            host_classes(task.agent.registrations, signature), KeptCode(task.agent.sandbox(signature))
+            host_classes(task.agent.registrations, signature), KeptCode(sandbox_of(task.agent, signature))
         )
         self._task = task
         self._options = replace(options, state=state)
@@ -116,7 +117,7 @@ class Resumption:
             count=self._task.count,
             wait=waiting_for(self._task, self._options, saved.inputs),
         )
-        made.record.replaying = partial(Replaying, self._task)
+        let_replay(made.record, partial(Replaying, self._task))
         return made
 
     def waiting(self) -> Run[Any]:
@@ -135,8 +136,8 @@ class Resumption:
             commit=getattr(self._state, "head", None),
             duration=record.seconds,
         )
-        run.restore(outcome, resume)
-        run.replaying = partial(Replaying, self._task)
+        restore(run, outcome, resume)
+        let_replay(run, partial(Replaying, self._task))
         if error is not None:
             error.run = run
         return run

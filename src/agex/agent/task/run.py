@@ -1,5 +1,8 @@
 """One task call: its record, while it lasts and when it is over."""
 
+# The functions below the class are the run's own, as its methods are.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from agex.agent.task.replays import Replay
     from agex.display import Page
 
-__all__ = ["Outcome", "Resume", "Run"]
+__all__ = ["Outcome", "Resume", "Run", "close", "let_replay", "reopen", "restore"]
 
 R = TypeVar("R")
 
@@ -61,7 +64,6 @@ class Run(Shown, Generic[R]):
         task: the task's name.
         state: the state it ran with, or None.
         samples: the run of each sample, in order; empty for a task that has one.
-        replaying: begins a replay of it, see :meth:`replay`; None where its task is not known.
     """
 
     def __init__(self, *, run_id: str, agent: str, task: str, state: Any, call: Call | None) -> None:
@@ -74,7 +76,7 @@ class Run(Shown, Generic[R]):
         self._over = threading.Event()
         self._resume: Resume | None = None
         self.samples: tuple[Run[R], ...] = ()
-        self.replaying: Callable[..., Any] | None = None
+        self._replaying: Callable[..., Any] | None = None
 
     def __repr__(self) -> str:
         from agex.agent.task.pages import run_facts
@@ -284,18 +286,18 @@ class Run(Shown, Generic[R]):
             DefinitionError: it has no ``Versioned`` state, or an input is missing.
             StateError: the state does not have it.
         """
-        replay: Replay = self._replaying(model, inputs).run()
+        replay: Replay = self._new_replay(model, inputs).run()
         return replay
 
     async def areplay(self, model: Any = None, *, inputs: Mapping[str, Any] | None = None) -> Replay:
         """Like :meth:`replay`, without blocking the event loop."""
-        replay: Replay = await self._replaying(model, inputs).arun()
+        replay: Replay = await self._new_replay(model, inputs).arun()
         return replay
 
-    def _replaying(self, model: Any, inputs: Mapping[str, Any] | None) -> Any:
-        if self.replaying is None:
+    def _new_replay(self, model: Any, inputs: Mapping[str, Any] | None) -> Any:
+        if self._replaying is None:
             raise DefinitionError("This run cannot be replayed: it has samples, or its task is not here.")
-        return self.replaying(self.state, self.run_id, model, inputs)
+        return self._replaying(self.state, self.run_id, model, inputs)
 
     @property
     def call(self) -> HostCall | None:
@@ -365,47 +367,52 @@ class Run(Shown, Generic[R]):
         self._resume = None
         return resume
 
-    def __dir__(self) -> list[str]:
-        inner = {"close", "page", "reopen", "restore"}
-        return [name for name in super().__dir__() if name not in inner]
 
-    # -- told by the invocation --------------------------------------------------------------
+# -- told by who carries the call out: functions, so that a run offers users what is theirs ----------------
 
-    def reopen(self, call: Call) -> None:
-        """Take note that the call goes on."""
-        self._record = Outcome()
-        self._call = call
-        self._over.clear()
 
-    def close(
-        self, *, value: Any = None, code: str | None = None, error: BaseException | None = None,
-        resume: Resume | None = None, sample: int | None = None,
-    ) -> None:  # fmt: skip
-        """Take note that the call is over, and let go of it."""
-        call = self._call
-        assert call is not None
-        so_far = self._so_far()
-        self._record = Outcome(
-            value=value,
-            code=code,
-            error=error,
-            events=so_far.events,
-            usage=so_far.usage,
-            commit=so_far.commit,
-            duration=so_far.duration,
-            sample=sample,
-        )
-        self._resume = resume
-        self._call = None
-        self._over.set()
-        for tell in tuple(call.watchers):
-            tell()
+def let_replay(run: Run[Any], replaying: Callable[..., Any]) -> None:
+    """Let a run be replayed: *replaying* begins that, see :meth:`Run.replay`."""
+    run._replaying = replaying
 
-    def restore(self, record: Outcome, resume: Resume | None) -> None:
-        """Be a run as a state has it, which is over or waits."""
-        self._record = record
-        self._resume = resume
-        self._over.set()
+
+def reopen(run: Run[Any], call: Call) -> None:
+    """Take note that the call goes on."""
+    run._record = Outcome()
+    run._call = call
+    run._over.clear()
+
+
+def close(
+    run: Run[Any], *, value: Any = None, code: str | None = None, error: BaseException | None = None,
+    resume: Resume | None = None, sample: int | None = None,
+) -> None:  # fmt: skip
+    """Take note that the call is over, and let go of it."""
+    call = run._call
+    assert call is not None
+    so_far = run._so_far()
+    run._record = Outcome(
+        value=value,
+        code=code,
+        error=error,
+        events=so_far.events,
+        usage=so_far.usage,
+        commit=so_far.commit,
+        duration=so_far.duration,
+        sample=sample,
+    )
+    run._resume = resume
+    run._call = None
+    run._over.set()
+    for tell in tuple(call.watchers):
+        tell()
+
+
+def restore(run: Run[Any], record: Outcome, resume: Resume | None) -> None:
+    """Make a run what a state has of it: it is over or waits."""
+    run._record = record
+    run._resume = resume
+    run._over.set()
 
 
 def _id_of(call: HostCall | str | None) -> str | None:

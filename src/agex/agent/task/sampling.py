@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from agex import values
 from agex._interpreter import threads
+from agex.agent.base import AgentBase, is_forkable, sandbox_of
 from agex.agent.call.budget import Ledger
 from agex.agent.call.call import Call, current_call, driven, payer
 from agex.agent.call.host_errors import tell_host
@@ -30,7 +31,7 @@ from agex.agent.task.host_solutions import HostSolution, models_of
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.kept_solutions import Keeping, SolvedWith
 from agex.agent.task.means import acting
-from agex.agent.task.run import Resume, Run
+from agex.agent.task.run import Resume, Run, close, reopen
 from agex.agent.task.state_codec import KeptCode
 from agex.errors import (
     AgexError,
@@ -48,7 +49,6 @@ from agex.errors import (
 )
 
 if TYPE_CHECKING:
-    from agex.agent.base import AgentBase
     from agex.state import State
     from agex.state.base import Forks
 
@@ -143,7 +143,7 @@ class Sampling:
         )
         if self._state is not None:
             classes = host_classes(agent.registrations, signature)
-            self._state.admit(classes, KeptCode(agent.sandbox(signature)))
+            self._state.admit(classes, KeptCode(sandbox_of(agent, signature)))
         self._samples: dict[int, _Sample] = {}
         self._over: list[_Sample] = []
         """Those that ended by themselves, in the order in which they did."""
@@ -164,7 +164,7 @@ class Sampling:
                 f"Task {name!r} cannot have {self._count} samples: each would call {', '.join(names)}, which "
                 "acts on the world. Call it with samples=1."
             )
-        if not self._agent.is_forkable:
+        if not is_forkable(self._agent):
             raise DefinitionError(
                 f"Task {name!r} cannot have {self._count} samples: they would share one directory of the "
                 "host. Use connect_fs(type='virtual') or fs=None, or call it with samples=1."
@@ -305,7 +305,7 @@ class Sampling:
             return self._values
         signature = self._definition.terms.signature
         allow = values.Allow(host_classes(self._agent.registrations, signature))
-        return values.copied(self._values, allow=allow, guest=KeptCode(self._agent.sandbox(signature)))
+        return values.copied(self._values, allow=allow, guest=KeptCode(sandbox_of(self._agent, signature)))
 
     def _begin(self) -> None:
         if self._state is not None:
@@ -422,7 +422,8 @@ class Sampling:
     ) -> None:
         self._ledger.pause()
         winner, is_asking = self._winner, self._is_asking(error)
-        self.record.close(
+        close(
+            self.record,
             value=value,
             code=code,
             error=error,
@@ -456,7 +457,7 @@ class Sampling:
     def _reopened(self) -> Iterator[_Sample]:
         sample = self._winner
         assert sample is not None
-        self.record.reopen(self.call)
+        reopen(self.record, self.call)
         self._ledger.resume()
         self._forks, self._kept = self._kept, None
         try:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agex.agent.base import AgentBase, command_names_of, sandbox_of
 from agex.agent.call.call import Call, current_call
 from agex.agent.execution.grants import host_classes, taped_sandbox
 from agex.agent.loop.loop import Loop
@@ -15,7 +16,6 @@ from agex.agent.task.means import means_of
 from agex.errors import AgexError, ReplayMismatch, TapeError
 
 if TYPE_CHECKING:
-    from agex.agent.base import AgentBase
     from agex.agent.durable.run_journal import KnownCall
     from agex.agent.registration import Registration
     from agex.agent.tape.taped_run import TapedRun
@@ -72,7 +72,7 @@ class Taping:
         again: Again,
     ) -> None:
         self._signature = signature
-        self._sandbox = agent.sandbox(signature)
+        self._sandbox = sandbox_of(agent, signature)
         self.again = again
         self.unasked: Any = None
         self._find = find
@@ -95,7 +95,7 @@ class Taping:
         from agex.agent.tape.taped_objects import require_tapeable  # with isolation, which few runs need
         from agex.agent.tape.taped_run import Begins
 
-        require_tapeable(agent.registrations, agent.command_names)
+        require_tapeable(agent.registrations, command_names_of(agent))
         parent = current_call()
         calls: Iterator[Call] = iter(()) if parent is None else parent.above()
         above = next((each.tape for each in calls if each.tape is not None), None)

@@ -27,7 +27,7 @@ from agex.agent.task.kept_solutions import Keeping, SolutionStore, SolvedBy, Sol
 from agex.agent.task.pickling import Declaration, rebuilt
 from agex.agent.task.replays import Replaying
 from agex.agent.task.resumption import Resumption, waiting_for
-from agex.agent.task.run import Run
+from agex.agent.task.run import Run, let_replay
 from agex.agent.task.sampling import Sampling
 from agex.agent.task.solution_terms import terms_of
 from agex.contract import TaskSignature
@@ -50,6 +50,13 @@ if TYPE_CHECKING:
     class _Base: ...
 else:
     _Base = functools.partial
+
+
+_ANNOTATIONS = Resolved(lambda task: annotations_of(task.definition.terms.signature))
+"""Each class of tasks has it in its own body: to read those of a class without any makes an empty dict there.
+
+pyright takes it for the annotations of the class itself.
+"""
 
 
 class AnyTask(Shown, _Base, Generic[P, R]):
@@ -127,10 +134,7 @@ class AnyTask(Shown, _Base, Generic[P, R]):
         """Return a plain function that calls this task, for a library that takes nothing else."""
         return function_of(self, self.definition.terms.signature)
 
-    # pyright takes it for the class's own annotations.
-    __annotations__ = Resolved(  # pyright: ignore[reportAssignmentType]
-        lambda task: annotations_of(task.definition.terms.signature)
-    )
+    __annotations__ = _ANNOTATIONS  # pyright: ignore[reportAssignmentType]
     __signature__ = Resolved(lambda task: signature_of(task.definition.terms.signature))
 
     @property
@@ -242,7 +246,7 @@ class AnyTask(Shown, _Base, Generic[P, R]):
                 loop=loop,
                 wait=waiting_for(self, options, {}),
             )
-            made.record.replaying = partial(Replaying, self)
+            let_replay(made.record, partial(Replaying, self))
             return made
 
     def _resumption(
@@ -322,6 +326,8 @@ class AnyTask(Shown, _Base, Generic[P, R]):
 
 class Task(AnyTask[P, R]):
     """A function whose body the agent writes."""
+
+    __annotations__ = _ANNOTATIONS  # pyright: ignore[reportAssignmentType]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Carry out the task; return its value.
@@ -448,6 +454,8 @@ class Task(AnyTask[P, R]):
 
 class AsyncTask(AnyTask[P, R]):
     """An ``async def`` function whose body the agent writes."""
+
+    __annotations__ = _ANNOTATIONS  # pyright: ignore[reportAssignmentType]
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Carry out the task without blocking the event loop; see :meth:`Task.__call__`."""
