@@ -8,6 +8,7 @@ LEFT_OUT ?=
 BENCH_ARGS ?= humaneval --limit 40 --turns 4
 SANDBOX_ARGS ?=
 STATE_ARGS ?=
+TABLES_ARGS ?=
 FUZZ_SECONDS ?= 600
 FLIPS_ARGS ?=
 
@@ -17,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast test-lowest test-newest map ledger check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
+.PHONY: help demo test test-fast test-lowest test-newest map ledger check format bench bench-agent bench-sandbox bench-tables bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -112,6 +113,9 @@ bench: $(VENV)/.installed-bench+$(MODEL_EXTRAS) ## HumanEval through the product
 
 bench-agent: $(VENV)/.installed-bench ## what a turn costs beside the model
 	$(BIN)/python -m bench.agent $(AGENT_ARGS)
+
+bench-tables: $(VENV)/.installed-bench+$(MODEL_EXTRAS) ## work on tables through the product, or through the bare model
+	$(BIN)/python -m bench.tables $(TABLES_ARGS)
 
 bench-state: $(VENV)/.installed-bench+bench-peers ## the versioned state against SQLite and xxh3, and another store
 	$(BIN)/python -m bench.state $(STATE_ARGS)

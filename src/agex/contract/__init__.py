@@ -7,10 +7,10 @@ only when somebody else has imported them.
 
 Reading order: ``signature`` (inputs and result), ``annotations`` and ``checker`` (an annotation becomes a
 check), the checks themselves (``scalars``, ``containers``, ``unions``, ``records`` with ``fields``,
-``constraints``), ``walk`` and ``mismatch`` (one pass over a value and its errors). ``real_types`` and
-``plain_values`` read values past the code of guest classes; ``preview`` and ``host_repr`` write them out.
-``definitions`` writes out the classes that a signature names. ``examples`` and ``equality`` are for the
-examples that bind a task, ``body`` for the empty function.
+``constraints``, ``frame_schemas``), ``walk`` and ``mismatch`` (one pass over a value and its errors).
+``real_types`` and ``plain_values`` read values past the code of guest classes; ``preview`` and ``host_repr``
+write them out. ``definitions`` writes out the classes that a signature names. ``examples`` and ``equality``
+are for the examples that bind a task, ``body`` for the empty function.
 """
 
 from agex.contract.annotation_names import annotation_names, is_record
@@ -35,6 +35,7 @@ from agex.contract.examples import (
     outcome_matches,
     shown_repr,
 )
+from agex.contract.frame_schemas import SchemaCheck, is_schema
 from agex.contract.host_repr import holds_guests
 from agex.contract.mismatch import ContractError
 from agex.contract.preview import preview, short_repr
@@ -44,6 +45,7 @@ __all__ = [
     "Checker",
     "ContractError",
     "Example",
+    "SchemaCheck",
     "TaskSignature",
     "Unresolved",
     "annotation_names",
@@ -58,6 +60,7 @@ __all__ = [
     "got_instead",
     "holds_guests",
     "is_record",
+    "is_schema",
     "named_records",
     "outcome_matches",
     "own_doc",

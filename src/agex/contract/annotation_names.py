@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, Union
 from pydantic.fields import FieldInfo
 
 from agex.contract.annotations import describe
+from agex.contract.frame_schemas import frame_class
 
 __all__ = ["annotation_names", "is_record"]
 
@@ -52,6 +53,8 @@ def _named(annotation: Any) -> Named:
         yield from _named(args[0])
     elif origin in (Union, types.UnionType):
         yield from _named(list(args))
+    elif (frame := frame_class(annotation if origin is None else origin)) is not None:
+        yield frame.__name__, frame  # pandera's generic and its models are for annotations only
     elif origin is not None and describe(annotation).startswith("NDArray["):
         yield "NDArray", sys.modules["numpy"].typing.NDArray
         yield from _named(list(typing.get_args(args[1])))

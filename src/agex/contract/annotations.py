@@ -14,6 +14,7 @@ import typing_extensions
 from pydantic.fields import FieldInfo
 
 from agex._interpreter.type_slots import module_of
+from agex.contract.frame_schemas import is_schema, schema_hint
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
 
@@ -74,9 +75,11 @@ class Scope:
         try:
             return eval(text, names, dict(self.locals))  # noqa: S307  The host's own annotation.
         except NameError as error:
-            raise Unresolved(f"the annotation {text!r} cannot be resolved: {error}") from error
+            told = f"{error}{schema_hint(text)}"
+            raise Unresolved(f"the annotation {text!r} cannot be resolved: {told}") from error
         except (SyntaxError, TypeError, AttributeError, ValueError) as error:
-            raise DefinitionError(f"the annotation {text!r} is not valid: {error}") from error
+            told = f"{error}{schema_hint(text)}"
+            raise DefinitionError(f"the annotation {text!r} is not valid: {told}") from error
 
 
 def strip(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -114,7 +117,7 @@ def _describe_generic(annotation: Any, origin: Any, args: tuple[Any, ...]) -> st
     if origin is Literal:
         return f"Literal[{', '.join(short_repr(arg, 200) for arg in args)}]"
     if origin is typing.Annotated:
-        told = [text for each in args[1:] for text in _describe_metadata(each)]
+        told = [text for each in args[1:] if not is_schema(each) for text in _describe_metadata(each)]
         return f"Annotated[{', '.join([describe(args[0]), *told])}]" if told else describe(args[0])
     name = describe(origin) if isinstance(origin, type) else _special_name(annotation, origin)
     if name == "ndarray" and len(args) == 2:

@@ -7,7 +7,7 @@ import types
 import typing
 from collections import Counter
 from collections.abc import Callable as AbcCallable
-from collections.abc import ItemsView, Iterable, Mapping
+from collections.abc import ItemsView, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import Any, Literal, NamedTuple, Union
@@ -18,6 +18,7 @@ from pydantic import BaseModel, RootModel
 from agex.contract import containers, fields, records, scalars
 from agex.contract.annotations import Scope, Unresolved, describe, strip
 from agex.contract.constraints import Base, constrained_check, pydantic_check
+from agex.contract.frame_schemas import frame_class, is_frame_model, is_schema, schema_check
 from agex.contract.mismatch import ContractError, Mismatch
 from agex.contract.plain_values import bare
 from agex.contract.unions import union_check
@@ -159,7 +160,11 @@ class _Forms:
             return self.check_for(annotation.__supertype__)
         if isinstance(annotation, _ALIASES):
             return self._alias(annotation, ())
-        return None
+        if is_frame_model(annotation):
+            name = describe(annotation)
+            raise DefinitionError(f"{name} is the model of a frame; write DataFrame[{name}]")
+        frame = frame_class(annotation)
+        return None if frame is None else scalars.instance_check(frame, f"expected {describe(frame)}")
 
     def _given(self, variables: Iterable[Any], args: Iterable[Any]) -> dict[Any, _Given]:
         return {
@@ -194,7 +199,9 @@ class _Forms:
             return self._alias(origin, args)
         if origin is typing.Annotated:
             # get_args of typing_extensions keeps the metadata as it was written.
-            return constrained_check(annotation, self._base(args[0]), args[1:], expected)
+            metadata = [each for each in args[1:] if not is_schema(each)]
+            check = constrained_check(annotation, self._base(args[0]), metadata, expected)
+            return _in_turn(check, [schema_check(each) for each in args[1:] if is_schema(each)])
         if origin is Literal or origin is typing_extensions.Literal:
             return scalars.literal_check(args, expected)
         if origin in (Union, types.UnionType):
@@ -257,6 +264,9 @@ class _Forms:
             return self._tuple(args, expected)
         if not args:
             return self._class(origin, ())
+        frame = frame_class(origin)
+        if frame is not None:
+            return self._frame(frame, args)
         if origin.__module__ == "numpy" and origin.__name__ == "ndarray":
             return scalars.array_check(origin, _dimensions(args), self._scalar(args), expected)
         if not _is_library_container(origin):
@@ -271,6 +281,18 @@ class _Forms:
         if len(args) == 1:
             return containers.elements_check(origin, self.check_for(args[0]), expected)
         return self._class(origin, ())
+
+    def _frame(self, frame: type, args: tuple[Any, ...]) -> Check:
+        """Make the check of pandera's ``DataFrame[Model]``."""
+        model = self._scope.resolve(self._substituted(args[0]))
+        if is_frame_model(model):
+            return _in_turn(
+                scalars.instance_check(frame, f"expected {describe(frame)}"), [schema_check(model)]
+            )
+        raise DefinitionError(
+            f"{describe(frame)}[{describe(model)}] cannot be checked; write DataFrame[Model] with a "
+            f"DataFrameModel, or Annotated[{describe(frame)}, schema] with a schema of pandera"
+        )
 
     def _scalar(self, args: tuple[Any, ...]) -> type | None:
         """Read the scalar type of ``ndarray[shape, dtype[scalar]]``, None for any."""
@@ -361,6 +383,18 @@ class _Forms:
             if isinstance(origin, type) and set(given) - set(getattr(origin, "__parameters__", given)):
                 found = {**inside._arguments(origin, given), **found}
         return found
+
+
+def _in_turn(first: Check, others: Sequence[Check]) -> Check:
+    """Make one check of several, each of what the one before it returned; None meets the first alone."""
+
+    def check(value: Any, walk: Walk) -> Any:
+        value = first(value, walk)
+        for each in others if value is not None else ():
+            value = each(value, walk)
+        return value
+
+    return check if others else first
 
 
 def _is_library_container(origin: type) -> bool:

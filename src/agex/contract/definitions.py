@@ -25,6 +25,14 @@ from agex._interpreter.type_slots import module_of, mro_of, namespace_of
 from agex.contract.annotation_names import is_record
 from agex.contract.annotations import Scope, describe, strip
 from agex.contract.fields import dict_keys, field_hints
+from agex.contract.frame_schemas import (
+    SchemaCheck,
+    is_frame_model,
+    is_schema,
+    named_schema,
+    schema_text,
+    schemas_in,
+)
 from agex.contract.preview import short_repr
 from agex.contract.signature import TaskSignature
 from agex.errors import DefinitionError
@@ -136,6 +144,8 @@ def _classes_in(annotation: Any, scope: Scope) -> Iterator[type]:
             continue
         if origin is typing.Annotated:
             args = args[:1]
+        if is_frame_model(cls):  # its columns are told beside the classes
+            continue
         if isinstance(cls, type) and cls not in (Union, types.UnionType) and _is_defined(cls):
             yield cls
         rest[:0] = args
@@ -167,13 +177,18 @@ def _is_installed(root: str) -> bool:
 
 
 def definitions(
-    signature: TaskSignature, *, without: Iterable[type] = (), chars: int = DEFINITION_CHARS
+    signature: TaskSignature,
+    *,
+    without: Iterable[type] = (),
+    checks: Iterable[Any] = (),
+    chars: int = DEFINITION_CHARS,
 ) -> str:
     """Return the definitions of the classes that a signature names, as Python; empty for none.
 
     Args:
         signature: of a task.
         without: classes that are shown elsewhere.
+        checks: of the result; the columns of those that are schemas are written out, too.
         chars: for all of them together; of what does not fit, the names are listed.
 
     Raises:
@@ -193,6 +208,7 @@ def definitions(
             left_out.append(cls.__name__)
     for name, columns in _expected_columns(signature):
         texts.append(line(f"# {name}: columns {columns}"))
+    texts += _schemas(signature, checks)
     if left_out:
         texts.append(line(f"# also: {', '.join(left_out)}; see help(NAME)"))
     return "\n".join(texts)
@@ -489,9 +505,25 @@ def _expected_columns(signature: TaskSignature) -> Iterator[tuple[str, str]]:
         annotation = signature.checker(owner).annotation
         if typing_extensions.get_origin(annotation) is typing.Annotated:
             for each in typing_extensions.get_args(annotation)[1:]:
-                columns = columns_text(each)
+                columns = "" if is_schema(each) else columns_text(each)
                 if columns:
                     yield ("the result" if owner == "return" else owner), columns
+
+
+def _schemas(signature: TaskSignature, checks: Iterable[Any]) -> list[str]:
+    """Return the texts of the schemas of pandera in a signature and among checks, each once."""
+    found: dict[int, str] = {}
+    for owner in ("return", *signature.parameters):
+        annotation = signature.checker(owner).annotation
+        name = "the result" if owner == "return" else owner
+        is_whole = typing_extensions.get_origin(annotation) is typing.Annotated
+        for schema in schemas_in(annotation):
+            told = name if is_whole else f"DataFrame[{named_schema(schema)}]"
+            found.setdefault(id(schema), schema_text(schema, told))
+    for check in checks:
+        if isinstance(check, SchemaCheck):
+            found.setdefault(id(check.schema), schema_text(check.schema, "the result"))
+    return list(found.values())
 
 
 def columns_text(schema: Any) -> str:

@@ -203,7 +203,7 @@ class Api:
         return {"head": state.head}
 
     def _on(self, branch: str) -> Versioned:
-        """Return a branch as it is now, whoever wrote it."""
+        """Return a branch as it is now, with what other processes wrote."""
         return Versioned(self.state.store, branch=branch)
 
     def _at(self, query: Query) -> Snapshot:

@@ -204,7 +204,7 @@ def task_prompt(brief: Brief) -> str:
 def _types(brief: Brief) -> str:
     """Return the definitions of the types that the signature names, except those in the listing."""
     listed = {one.target for one in brief.registrations if one.kind == "class" and one.visibility != "low"}
-    text = definitions(brief.terms.signature, without=listed)
+    text = definitions(brief.terms.signature, without=listed, checks=brief.terms.checks)
     return (
         f"Its types, bound under these names ({_TAKEN}):\n{printable.block(text, 'python')}" if text else ""
     )

@@ -12,7 +12,14 @@ from agex.agent.call.terms import Check, Choose, Definition, Terms, example_inpu
 from agex.agent.registration import is_async
 from agex.agent.task.host_solutions import require_address
 from agex.agent.task.task import AnyTask, AsyncTask, Task
-from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
+from agex.contract import (
+    SchemaCheck,
+    TaskSignature,
+    Unresolved,
+    doc_examples,
+    given_examples,
+    is_schema,
+)
 from agex.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -45,7 +52,7 @@ class TaskDecorator:
         self._agent = agent
         self._primer = primer
         self._setup = setup
-        self._checks = tuple(checks)
+        self._checks = tuple(SchemaCheck(schema=each) if is_schema(each) else each for each in checks)
         self._examples = tuple(examples)
         self._reuse = reuse
         self._samples = samples

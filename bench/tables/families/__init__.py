@@ -1,0 +1,1 @@
+"""The problems, a module for each family."""
