@@ -76,6 +76,8 @@ check: $(VENV)/.installed-check ## lint, format, types, layers, the words of doc
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/python tools/vocabulary.py
+	@# Without a cache a checker reads all that the programs import: minutes on a busy machine.
+	$(BIN)/python -m pytest -q -o faulthandler_timeout=1200 tests/docs/test_types.py
 
 map: ## write the map of imports into docs/design/0017
 	$(PYTHON) tools/import_map.py --write
