@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast map ledger check format bench bench-agent bench-sandbox bench-tables bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
+.PHONY: help demo test test-fast test-lowest test-newest map ledger check format bench bench-agent bench-sandbox bench-tables bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,27 @@ test: $(VENV)/.installed-test ## the test suite: no network, no model, random or
 	@# The workers and programs that tests start, hundreds of them, would each compile the package.
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(addprefix --ignore=tests/,$(LEFT_OUT)) $(TESTS)
+
+# The oldest and the newest versions that pyproject.toml admits of what agex stands on; no constraints. The models and
+# the loop over them meet the provider's library, the shell and the files of a sandbox meet termish and monkeyfs.
+VERSIONS_TESTS ?= $(addprefix tests/,models shell files contract cli tinyagent agent/test_task.py agent/test_run.py \
+	agent/test_telemetry.py agent/test_interop.py sandbox/runtime/test_workspace.py)
+
+.venv-lowest/.installed .venv-newest/.installed: .venv-%/.installed: pyproject.toml
+	@command -v uv >/dev/null || { echo "the versions are chosen by uv: pip install uv" >&2; exit 2; }
+	@python="$$($(PYTHON) -c 'import sys; print(sys.executable)')" && uv venv --quiet --clear --python "$$python" .venv-$*
+	@uv pip install --quiet --python .venv-$*/bin/python --resolution $(RESOLUTION_$*) --editable .
+	@# What is there already stays as long as it fits.
+	@uv pip install --quiet --python .venv-$*/bin/python --editable '.[test]'
+	@touch $@
+RESOLUTION_lowest := lowest-direct
+RESOLUTION_newest := highest
+
+test-lowest: .venv-lowest/.installed ## tests that meet other libraries, with the lowest versions of these
+	.venv-lowest/bin/python -m pytest $(PYTEST_ARGS) $(VERSIONS_TESTS)
+
+test-newest: .venv-newest/.installed ## the same with the newest
+	.venv-newest/bin/python -m pytest $(PYTEST_ARGS) $(VERSIONS_TESTS)
 
 # The core of each room, for the inner loop: under a minute on two cores.
 FAST := $(addprefix tests/,agent/test_task.py agent/test_loop.py contract/test_body.py contract/test_examples.py \
@@ -153,5 +174,5 @@ docs: $(VENV)/.installed-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean: ## remove what the targets made, the environments included
-	rm -rf .venv .venv-3.* .browser site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-3.* .venv-lowest .venv-newest .browser site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import platform
 import signal
 import subprocess
 import sys
+from email.message import Message
+from importlib import metadata
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from agex import ActionEvent, Token
+from agex import ActionEvent, ModelNotConfigured, Token
+from agex.cli import doctor, installation
 from agex.cli.app import app
 from agex.cli.progress import Progress
 from agex.testing import python_action
@@ -158,6 +162,57 @@ def test_doctor_tries_the_levels_and_says_why_one_is_not_here(command):
         assert 0 < levels["process"]["start_ms"]["later"] < levels["process"]["start_ms"]["first"]
     if levels["kernel"]["available"]:
         assert all(levels["kernel"]["stopped"].values())
+
+
+def test_doctor_tells_what_a_bug_report_needs_and_keys_by_name_only(command, monkeypatch):
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-secret")
+    monkeypatch.setenv("AGEX_MODEL", "nobody:secret-model")
+    monkeypatch.setattr(doctor, "try_level", lambda level: {"available": False, "why": "not tried"})
+    report = json.loads(command("doctor", "--json").stdout)
+    assert report["versions"]["agex"] == metadata.version("agex-py")
+    assert report["versions"]["pydantic-ai-slim"] == metadata.version("pydantic-ai-slim")
+    assert report["versions"]["python"].startswith(platform.python_version())
+    assert platform.release() in report["versions"]["kernel"]
+    assert report["keys"] == ["AGEX_MODEL", "GROQ_API_KEY"]
+    assert "secret-model" not in json.dumps([report["keys"], report["versions"], report["extras"]])
+    shown = command("doctor").output
+    assert "gsk-secret" not in shown
+    assert "variables set: AGEX_MODEL, GROQ_API_KEY" in shown
+
+
+def test_doctor_prints_extras_as_they_are_written(command, monkeypatch):
+    def lacking(spec):
+        raise ModelNotConfigured('pip install "agex-py[local,local-weights]"')
+
+    monkeypatch.setattr(doctor, "resolve_model", lacking)
+    monkeypatch.setattr(
+        doctor, "try_level", lambda level: {"available": False, "why": "pip install 'x[local]'"}
+    )
+    monkeypatch.setattr(doctor, "extras_installed", lambda: ["local", "red"])
+    shown = command("doctor").output
+    assert "extras installed: agex-py[local,red]" in shown
+    assert "kernel: not here: pip install 'x[local]'" in shown
+    assert 'pip install "agex-py[local,local-weights]"' in shown
+
+
+def test_an_extra_is_installed_when_all_that_it_needs_is(monkeypatch):
+    here = {"agex-py": "1", "dask": "1", "psycopg": "3"}
+    needs = ["dask; extra == 'dask'", "psycopg[binary]>=3.1; extra == 'postgres'", "ray>=2; extra == 'ray'"]
+    needs += ["agex-py[dask,ray]; extra == 'all'", "pydantic>=2"]
+    monkeypatch.setattr(installation, "_version", here.get)
+    monkeypatch.setattr(
+        metadata,
+        "requires",
+        {"agex-py": needs, "psycopg": ["c-library; extra == 'binary'"]}.get,
+    )
+    told = Message()
+    for extra in ("dask", "postgres", "ray", "all"):
+        told["Provides-Extra"] = extra
+    monkeypatch.setattr(metadata, "metadata", lambda name: told)
+    assert installation.extras_installed() == ["dask"]
+    here["c-library"] = "1"
+    here["ray"] = "2"
+    assert installation.extras_installed() == ["dask", "postgres", "ray", "all"]
 
 
 def test_doctor_prints_tables(command):

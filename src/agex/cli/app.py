@@ -100,7 +100,7 @@ def serve_mcp(
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
-    """Show which models are usable and which isolation levels hold here."""
+    """Show what a bug report needs: versions, extras, models, and which isolation levels hold here."""
     from agex.cli.doctor import examine, show
 
     report = examine()
@@ -194,7 +194,11 @@ def fork(
 
     with _Reporting(), history.opened(directory, branch) as state:
         made = history.fork(state, name, at)
-    _print(made, lambda entry, console: console.print(f"{entry['branch']} at {entry['head']}"), as_json)
+    _print(
+        made,
+        lambda entry, console: console.print(f"{entry['branch']} at {entry['head']}", markup=False),
+        as_json,
+    )
 
 
 @app.command("branch")

@@ -1,14 +1,14 @@
-"""``agex doctor``: the models and isolation levels of this machine, found by trying."""
+"""``agex doctor``: what a bug report needs; models and isolation levels of this machine, found by trying."""
 
 from __future__ import annotations
 
-import platform
 import threading
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from agex.cli.installation import extras_installed, keys_present, versions
 from agex.cli.isolation_attempts import try_level
 from agex.errors import ModelNotConfigured
 from agex.isolation import Level
@@ -35,8 +35,9 @@ _LATE = {
 def examine() -> dict[str, Any]:
     """Try the default model and what each isolation level stops; nothing is sent to a model."""
     return {
-        "python": platform.python_version(),
-        "platform": platform.platform(),
+        "versions": versions(),
+        "extras": extras_installed(),
+        "keys": keys_present(),
         "model": _model(),
         "isolation": {"none": _attempts()},
         "in_time": {what: _is_in_time(source) for what, source in _LATE.items()},
@@ -75,11 +76,17 @@ def show(report: dict[str, Any]) -> None:
     """Print a report as tables."""
     console = Console()
     model = report["model"]
-    console.print(f"Python {report['python']} on {report['platform']}")
-    if model["usable"]:
-        console.print(f"Model: {model['provider']}:{model['name']}", markup=False)
-    else:
-        console.print(f"Model: none. {model['why']}", markup=False)
+    for name, version in report["versions"].items():
+        _tell(console, name, version or "not installed")
+    _tell(
+        console, "extras installed", f"agex-py[{','.join(report['extras'])}]" if report["extras"] else "none"
+    )
+    _tell(console, "variables set", ", ".join(report["keys"]) or "none")
+    _tell(
+        console,
+        "model",
+        f"{model['provider']}:{model['name']}" if model["usable"] else f"none. {model['why']}",
+    )
     table = Table("level", "attempt", "stopped", title="Isolation, by trying")
     for level, attempts in report["isolation"].items():
         for what, stopped in attempts.items():
@@ -91,8 +98,13 @@ def show(report: dict[str, Any]) -> None:
             table.add_row(level, what, _said(stopped))
     console.print(table)
     for level, found in report["levels"].items():
-        console.print(f"{level}: {_held(found)}", markup=False)
+        _tell(console, level, _held(found))
     console.print('"none" is a guard rail for cooperative code, not a boundary; see docs/security.md.')
+
+
+def _tell(console: Console, name: str, text: str) -> None:
+    """Print a fact in a line that can be copied: `[local]` is no markup, and nothing is broken."""
+    console.print(f"{name}: {text}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _held(found: dict[str, Any]) -> str:

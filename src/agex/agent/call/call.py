@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 from agex._interpreter.threads import off_loop
 from agex.agent.call.budget import Budget, Ledger
 from agex.agent.call.events import Event
+from agex.agent.call.log_lines import log_event
 from agex.errors import CheckError, DefinitionError, TaskCancelled
 from agex.models.surrogates import Joined
 
@@ -291,6 +292,7 @@ class Call:
 
     def _record(self, event: Event) -> list[Call]:
         """Append *event* to every run and state above; return the calls with a handler."""
+        log_event(event)
         states: list[State | None] = []
         for call in self._chain():
             call.events.append(event)

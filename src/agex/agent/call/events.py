@@ -366,6 +366,8 @@ class ErrorEvent(_Said):
         yield self.error
 
 
+HANDED_OVER = "The task goes on with "
+"""How the note begins that another model of a list is asked from now on."""
 ANSWERED = "The caller answered: "
 """How the note begins that holds the answer to a task's question."""
 

@@ -7,7 +7,6 @@ failure that ends the run.
 
 from __future__ import annotations
 
-import logging
 import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,14 +14,13 @@ from types import FrameType, FunctionType, TracebackType
 from typing import Any
 
 from agex.agent.call.call import Call, current_call, host_time
+from agex.agent.call.log_lines import LOGGER
 from agex.contract import holds_guests
 from agex.contract.real_types import class_attribute, class_name, own_attributes
 from agex.errors import CallRejected, CheckError, InputError, TaskError
 from agex.host_texts import HostTexts
 
-__all__ = ["LOGGER", "HostFault", "faults", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
-
-LOGGER = logging.getLogger("agex")
+__all__ = ["HostFault", "faults", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
 
 _WORKERS = "agex.isolation.rpc.guest_functions"
 """The module by which the host calls a guest function in a worker."""

@@ -34,6 +34,7 @@ from uuid import uuid4
 
 from agex.agent.call.budget import Ledger
 from agex.agent.call.events import (
+    HANDED_OVER,
     ActionEvent,
     ClarifyEvent,
     ErrorEvent,
@@ -329,7 +330,7 @@ def _escalate(plan: Plan, talk: Talk, turn: int, why: str) -> Loop[None]:
     before = plan.models[talk.model]
     talk.model, talk.failed = talk.model + 1, 0
     talk.conversation = talk.successor(talk.model, talk.tried)
-    note = f"The task goes on with {plan.models[talk.model]}, because {before} {why}."
+    note = f"{HANDED_OVER}{plan.models[talk.model]}, because {before} {why}."
     yield plan.event(SystemNoteEvent, turn, message=note)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agex.agent.call.events import ActionEvent, Event
+from agex.agent.call.log_lines import log_end
 from agex.agent.durable.host_calls import Decision, HostCall
 from agex.display import Shown
 from agex.errors import DefinitionError, TaskClarify, TaskSuspended
@@ -404,6 +405,8 @@ def close(
     run._resume = resume
     run._call = None
     run._over.set()
+    used = f"{run.turns} turns, {run.usage.requests} requests, {run.usage.tokens} tokens"
+    log_end((run.agent, run.task, run.run_id), error, run.duration, used)
     for tell in tuple(call.watchers):
         tell()
 

@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from termish import CommandContext, CommandResult
-from termish.context import PipeStream
 
 from agex.isolation.rpc.host_proxies import Asker
 from agex.isolation.wire.error_codec import ProtocolError
@@ -59,8 +58,10 @@ class CommandRequests:
     def _run(
         self, command: TerminalCommand, args: list[str], stdin: bytes, env: dict[str, str], folder: str
     ) -> Any:
-        stdout = PipeStream()
-        context = CommandContext(args=args, stdin=PipeStream(stdin), stdout=stdout, fs=self._files, env=env)
+        stdout = io.BytesIO()
+        context = CommandContext(
+            args=args, stdin=_stream(io.BytesIO(stdin)), stdout=_stream(stdout), fs=self._files, env=env
+        )
         error = None
         result = CommandResult()
         try:
@@ -70,6 +71,11 @@ class CommandRequests:
         except Exception as raised:  # noqa: BLE001 - as in process, the script shows it and goes on
             error = str(raised)
         return stdout.getvalue(), dict(context.env), result.exit_code, result.stderr, error
+
+
+def _stream(over: io.BytesIO) -> io.TextIOWrapper:
+    """Return a stream of text over bytes, as commands of termish have: what is no text does not raise."""
+    return io.TextIOWrapper(over, encoding="utf-8", errors="replace", newline="\n", write_through=True)
 
 
 def _require_plain(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from monkeyfs.context import current_fs
+from monkeyfs import current_fs
 
 from agex.sandbox.patches import stdlib_caches
 from agex.sandbox.policy.library import Guard, Library, only
