@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from agex.agent import Agent
-from agex.errors import DefinitionError
+from agex import Agent, DefinitionError, TaskSuspended, Versioned
 from agex.mcp import ToolServer
 from agex.testing import ScriptedModel, python_action
 
@@ -49,6 +48,37 @@ def test_agent_code_calls_tools_as_functions_of_a_module(server: ToolServer) -> 
     assert model.requests[1].messages[-1].content == (
         "lend failed: Error executing tool lend: Emma is lent already\n'A1'"
     )
+
+
+@pytest.mark.parametrize("isolation", ["process", "kernel"])
+def test_code_in_a_worker_calls_tools_that_stay_in_the_host(server: ToolServer, isolation: str) -> None:
+    agent, _ = scripted(
+        "import books\n"
+        "try:\n    books.lend('Emma')\nexcept RuntimeError as e:\n    said = str(e)\n"
+        "task_success([books.count('ab', at_least=1), books.card('Emma')['place'], said])",
+        isolation=isolation,
+    )
+    agent.mcp(server, name="books")
+
+    @agent.task
+    def find() -> list[Any]:
+        """Find."""
+
+    assert find() == [3, "A1", "lend failed: Error executing tool lend: Emma is lent already"]
+
+
+def test_a_tool_that_acts_on_the_world_waits_for_a_persons_yes(server: ToolServer) -> None:
+    agent, _ = scripted("import books\ntask_success(books.note('Emma'))", state=Versioned())
+    agent.mcp(server, name="books", include="note", external=True, approval=True)
+
+    @agent.task
+    def find() -> str:
+        """Find."""
+
+    with pytest.raises(TaskSuspended) as stopped:
+        find()
+    assert str(stopped.value.call) == "books.note('Emma')"
+    assert stopped.value.run.approve({"text": "Persuasion"}).value == "noted: Persuasion"
 
 
 async def test_an_async_task_calls_tools_too_and_its_event_loop_stays_free(server: ToolServer) -> None:

@@ -167,6 +167,8 @@ class Registry(AgentSettings):
         recursive: bool = True,
         host_fs_access: bool = False,
         network_access: bool = False,
+        external: bool | Literal["idempotent"] = False,
+        approval: Any = False,
     ) -> T:
         """Let the agent's code import a module, or use a live object under a name.
 
@@ -180,6 +182,10 @@ class Registry(AgentSettings):
             recursive: whether submodules come along.
             host_fs_access: its functions may open files of the host.
             network_access: its functions may use the network.
+            external: its functions act on the world, see :meth:`fn`. The code gets a module of these
+                functions, which the journal calls ``module.function``, and of plain data; where the module
+                offers more, leave the rest out.
+            approval: calls of its functions need a person's yes, see :meth:`fn`.
 
         Raises:
             DefinitionError: an object without a name, or the name is taken.
@@ -199,6 +205,8 @@ class Registry(AgentSettings):
             recursive=recursive,
             host_fs_access=host_fs_access,
             network_access=network_access,
+            external=external,
+            approval=approval,
         )
         kind: Kind = "module" if is_module else "object"
         own = _name_of(m, name)
@@ -214,6 +222,8 @@ class Registry(AgentSettings):
         visibility: Visibility = "high",
         include: Pattern = "*",
         exclude: Pattern = "_*",
+        external: bool | Literal["idempotent"] = False,
+        approval: Any = False,
     ) -> S:
         """Let the agent's code import the tools of an MCP server as functions of a module.
 
@@ -227,6 +237,9 @@ class Registry(AgentSettings):
             visibility: see :meth:`fn`.
             include: the tools it may use, by the functions' names.
             exclude: the tools it may not; wins over *include*.
+            external: the tools act on the world, see :meth:`fn`. Where some only read, register the server
+                twice under two names, each with its own part.
+            approval: calls of the tools need a person's yes, see :meth:`fn`.
 
         Raises:
             DefinitionError: it is no server, or the name is taken.
@@ -243,6 +256,8 @@ class Registry(AgentSettings):
             include=include,
             exclude=exclude,
             recursive=False,
+            external=external,
+            approval=approval,
         )
         return server
 

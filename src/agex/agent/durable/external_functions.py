@@ -11,8 +11,9 @@ import contextlib
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import dataclass
+from types import FrameType, ModuleType
+from typing import Any, Literal, NoReturn, Protocol
 
 from agex._interpreter.threads import off_loop
 from agex.agent.call.call import Call, current_call, host_time, runs_on
@@ -23,17 +24,27 @@ from agex.errors import DefinitionError, ReplayMismatch, StateError, TaskSuspend
 from agex.models.surrogates import encodable
 from agex.sandbox.runtime.output import CAPTURE, Output
 
-if TYPE_CHECKING:
-    from agex.agent.registration import Registration
-
-__all__ = ["aexternal", "external", "journal_above", "like", "line_of_guest", "printed"]
+__all__ = ["aexternal", "external", "external_module", "journal_above", "like", "line_of_guest", "printed"]
 
 OUT_CHARS = 20_000
 """Of what one call prints."""
 
 
-def external(one: Registration) -> Callable[..., Any]:
-    """Return the function that stands in for a registered function that acts on the world."""
+class Acting(Protocol):
+    """A function that acts on the world: a registration, or a part of one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def target(self) -> Any: ...
+    @property
+    def external(self) -> bool | Literal["idempotent"]: ...
+    @property
+    def approval(self) -> Any: ...
+
+
+def external(one: Acting) -> Callable[..., Any]:
+    """Return the function that stands in for a function that acts on the world."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
         external_call = _External(one, args, kwargs)
@@ -51,7 +62,7 @@ def external(one: Registration) -> Callable[..., Any]:
     return like(one, called)
 
 
-def aexternal(one: Registration) -> Callable[..., Awaitable[Any]]:
+def aexternal(one: Acting) -> Callable[..., Awaitable[Any]]:
     """Return the coroutine function that stands in for a registered async one that acts on the world."""
 
     async def called(*args: Any, **kwargs: Any) -> Any:
@@ -69,6 +80,49 @@ def aexternal(one: Registration) -> Callable[..., Awaitable[Any]]:
     return like(one, called)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Member:
+    """A function of a module whose functions act on the world."""
+
+    name: str
+    target: Any
+    external: bool | Literal["idempotent"]
+    approval: Any
+
+
+def external_module(one: Acting, members: Mapping[str, Any]) -> ModuleType:
+    """Return the module that stands in for a registered one whose functions act on the world.
+
+    Args:
+        one: the registration.
+        members: what guest code may use of the module, by name.
+
+    Raises:
+        DefinitionError: some is neither a function nor plain data, so what it does could not be journalled.
+    """
+    made, others = ModuleType(one.name, one.target.__doc__), []
+    for name, value in members.items():
+        if callable(value) and not isinstance(value, type):
+            function = _Member(
+                name=f"{one.name}.{name}", target=value, external=one.external, approval=one.approval
+            )
+            vars(made)[name] = external(function)
+        elif type(value) in _PLAIN:
+            vars(made)[name] = value
+        elif not isinstance(value, ModuleType) and not name.startswith("__"):
+            others.append(name)
+    if others:
+        raise DefinitionError(
+            f"external= is for functions, and module {one.name!r} has members of other kinds, whose methods "
+            f"could act unseen: {', '.join(others)}. Leave them out (exclude=), or register functions that "
+            "use them."
+        )
+    return made
+
+
+_PLAIN = (str, bytes, int, float, complex, bool, type(None))
+
+
 def journal_above(call: Call | None) -> RunJournal | None:
     """Return the journal that the calls of some code go to: of the outermost run that is kept, if one is."""
     found: RunJournal | None = None
@@ -82,7 +136,7 @@ def journal_above(call: Call | None) -> RunJournal | None:
 class _External:
     """One call of an external function."""
 
-    def __init__(self, one: Registration, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def __init__(self, one: Acting, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         call = current_call()
         journal = journal_above(call)
         if call is None or journal is None:
@@ -231,7 +285,7 @@ def line_of_guest() -> int | None:
     return found
 
 
-def like(one: Registration, call: Callable[..., Any]) -> Callable[..., Any]:
+def like(one: Acting, call: Callable[..., Any]) -> Callable[..., Any]:
     """Let a function look like the registered one, which `functools.wraps` would hand out."""
     call.__name__ = getattr(one.target, "__name__", one.name)
     call.__qualname__ = getattr(one.target, "__qualname__", one.name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NewType, TypeVar
 from annotated_types import BaseMetadata
 
 from agex.agent.call.host_errors import noting
-from agex.agent.durable.external_functions import external
+from agex.agent.durable.external_functions import external, external_module
 from agex.agent.registration import TAKEN, Registration
 from agex.contract import TaskSignature, annotation_names, is_record, named_records
 
@@ -90,11 +90,25 @@ def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> 
     for one in registrations:
         if one.kind == "class":
             policy.cls(one.target, name=one.name, **one.of_class())
+        elif one.kind == "module" and one.external:
+            _grant_external(policy, one)
         elif one.kind in ("module", "object"):
             policy.module(one.target, name=one.name, **one.of_module())
         elif one.kind == "function" and not one.is_async:
             target = external(one) if one.external else one.target
             policy.fn(target, name=one.name, on_error=noting(one.name), **one.of_function())
+
+
+def _grant_external(policy: Policy, one: Registration) -> None:
+    """Grant a stand-in for a module whose functions act on the world: it does not lead to them."""
+    from agex.sandbox import Policy
+
+    settings = one.of_module()
+    whole = Policy()
+    whole.module(one.target, name=one.name, **settings)
+    made = external_module(one, vars(whole.modules[one.name].copy()))
+    access = {name: settings[name] for name in ("host_fs_access", "network_access")}
+    policy.module(made, name=one.name, **access)
 
 
 def _grant_named(policy: Policy, named: Mapping[str, tuple[Any, bool]]) -> None:

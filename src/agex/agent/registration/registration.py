@@ -74,6 +74,11 @@ class Registration(Access):
             raise DefinitionError(
                 f"approval= is for calls that act on the world: add external=True to {self.name!r}."
             )
+        if self.external and self.kind == "object":
+            raise DefinitionError(
+                f"external= is for functions: register the methods of {self.name!r} that act on the world, "
+                f"e.g. agent.fn({self.name}.send, external=True), and the object with exclude= of them."
+            )
         if self.external and self.kind == "task":
             raise DefinitionError(
                 f"external= is for functions, and {self.name!r} is a task: its own functions are."

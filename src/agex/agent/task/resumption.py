@@ -188,8 +188,14 @@ class Resumption:
         return saved, Answer(approved=with_arguments(call, self._target(call), decision.arguments))
 
     def _target(self, call: HostCall) -> Any:
-        found = [one.target for one in self._task.agent.registrations if one.name == call.name]
-        return found[0] if found else None
+        """Return the function of a call; None where it is not registered any more."""
+        module, _, member = call.name.rpartition(".")
+        for one in self._task.agent.registrations:
+            if one.name == call.name:
+                return one.target
+            if one.kind == "module" and one.external and one.name == module:
+                return getattr(one.target, member, None)
+        return None
 
 
 def waiting_for(

@@ -24,6 +24,8 @@ from agex.sandbox.policy.policy import Grant
 
 __all__ = ["SavedPolicy", "granted", "load_policy", "save_policy"]
 
+_MADE = "made"
+"""The kind of a grant whose module was made in the host: a worker has one with stubs of its functions."""
 _STAYS = "stays"
 
 
@@ -34,6 +36,9 @@ def granted(policy: Policy) -> dict[str, Any]:
         name = grant.settings.get("name") or getattr(grant.target, "__name__", None)
         if isinstance(name, str) and _stays(grant):
             found[name] = policy.names[name]
+        elif _is_made_here(grant.target):
+            functions = _functions_of(policy, str(name))
+            found.update({f"{name}.{member}": function for member, function in functions.items()})
     return found
 
 
@@ -43,6 +48,56 @@ def _stays(grant: Grant) -> bool:
     return grant.kind in ("fn", "clock") or (
         grant.kind == "module" and not isinstance(grant.target, types.ModuleType)
     )
+
+
+def _is_made_here(target: Any) -> bool:
+    """Return whether a value is a module that was made in this process, as that of an MCP server's tools is.
+
+    No worker can import it, so its functions stay in the host.
+    """
+    if not isinstance(target, types.ModuleType) or target.__spec__ is not None:
+        return False
+    return sys.modules.get(target.__name__) is not target
+
+
+def _functions_of(policy: Policy, name: str) -> dict[str, Any]:
+    """Return the functions that guest code may use of a module."""
+    members = vars(policy.modules[name].copy())
+    return {member: value for member, value in members.items() if isinstance(value, types.FunctionType)}
+
+
+def _about_made(policy: Policy, name: str, module: types.ModuleType) -> dict[str, Any]:
+    """Return what a worker must know of a module that was made in the host.
+
+    Raises:
+        DefinitionError: it has members that can neither be copied nor called from there.
+    """
+    values, others = {}, []
+    for member, value in vars(policy.modules[name].copy()).items():
+        if type(value) in _PLAIN:
+            values[member] = value
+        elif not isinstance(value, types.FunctionType | types.ModuleType) and not member.startswith("__"):
+            others.append(member)
+    if others:
+        raise DefinitionError(
+            f"module {name!r} was made in this process, so a worker gets its functions and plain values, and "
+            f"these are neither: {', '.join(others)}. Leave them out (exclude=), or register them themselves"
+        )
+    return {"doc": module.__doc__, "functions": [*_functions_of(policy, name)], "values": values}
+
+
+_PLAIN = (str, bytes, int, float, complex, bool, type(None))
+
+
+def _made_module(name: str, about: Mapping[str, Any], stub: Callable[[str], Any]) -> types.ModuleType:
+    """Make the module of a worker whose functions are called in the host."""
+    module = types.ModuleType(name, about["doc"])
+    vars(module).update(about["values"])
+    for member in about["functions"]:
+        function = stub(f"{name}.{member}")
+        function.__module__ = name
+        vars(module)[member] = function
+    return module
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +126,8 @@ def save_policy(policy: Policy, classes: Iterable[type]) -> SavedPolicy:
             grants.append(("clock", name, {}))
         elif _stays(grant):
             grants.append((_STAYS, name, {}))
+        elif _is_made_here(grant.target):
+            grants.append((_MADE, name, _about_made(policy, str(name), grant.target)))
         elif isinstance(grant.target, types.ModuleType):
             grants.append(("import", grant.target.__name__, grant.settings))
         else:
@@ -112,6 +169,8 @@ def load_policy(data: bytes, stub: Callable[[str], Any]) -> tuple[Policy, tuple[
             policy.names[target] = stub(target)
         elif kind == "clock":
             policy.use_clock(stub(target))
+        elif kind == _MADE:
+            policy.module(_made_module(target, settings, stub), name=target)
         elif kind == "import":
             policy.module(importlib.import_module(target), **settings)
         elif kind == "cls":

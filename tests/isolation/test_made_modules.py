@@ -1,0 +1,85 @@
+"""A module that was made in the host, as that of an MCP server's tools is, is imported in workers, too."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from agex import Agent, DefinitionError, TaskSuspended, Versioned
+from agex.testing import ScriptedModel, python_action
+
+LEVELS = [("process", "guarded"), ("process", "full"), ("kernel", "guarded"), ("kernel", "full")]
+
+
+def tools(calls: list[Any]) -> ModuleType:
+    module = ModuleType("tools", "Tools of the host.")
+
+    def double(n: int) -> int:
+        """Double a number."""
+        calls.append(n)
+        return 2 * n
+
+    def fail() -> None:
+        raise ValueError("no luck")
+
+    def _inner() -> None:
+        raise AssertionError
+
+    vars(module).update(double=double, fail=fail, _inner=_inner, LIMIT=7)
+    return module
+
+
+def scripted(code: str, level: tuple[str, str], **settings: Any) -> Agent:
+    isolation, python = level
+    return Agent(
+        model=ScriptedModel([[python_action(code)]] * 2), isolation=isolation, python=python, **settings
+    )
+
+
+@pytest.mark.parametrize("level", LEVELS, ids="-".join)
+def test_its_functions_are_called_in_the_host(level):
+    calls: list[Any] = []
+    agent = scripted(
+        "import tools as t\nfrom tools import double\ntry: t.fail()\nexcept ValueError as e: text = str(e)\n"
+        "task_success([double(4), t.double(n=5), t.LIMIT, '_inner' in dir(t), text, t.double.__doc__])",
+        level,
+    )
+    agent.module(tools(calls))
+
+    @agent.task
+    def work() -> list[Any]: ...
+
+    assert work() == [8, 10, 7, False, "no luck", "Double a number."]
+    assert calls == [4, 5]
+
+
+@pytest.mark.parametrize("level", LEVELS[:1], ids="-".join)
+def test_a_member_that_can_neither_be_copied_nor_called_is_named(level):
+    module = tools([])
+    vars(module)["Thing"] = type("Thing", (), {})
+    agent = scripted("task_success(1)", level)
+    agent.module(module)
+
+    @agent.task
+    def work() -> int: ...
+
+    with pytest.raises(DefinitionError, match="these are neither: Thing"):
+        work()
+
+
+@pytest.mark.parametrize("level", [LEVELS[0], LEVELS[3]], ids="-".join)
+def test_calls_that_act_on_the_world_wait_for_approval(level):
+    calls: list[Any] = []
+    agent = scripted("import tools\ntask_success(tools.double(4))", level, state=Versioned())
+    agent.module(tools(calls), external=True, approval=True)
+
+    @agent.task
+    def work() -> int: ...
+
+    with pytest.raises(TaskSuspended) as stopped:
+        work()
+    assert (stopped.value.call.name, calls) == ("tools.double", [])
+    assert stopped.value.run.approve({"n": 5}).value == 10
+    assert calls == [5]
