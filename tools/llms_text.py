@@ -7,44 +7,36 @@ sections are those of mkdocs.yml; the line of a page is the first sentence of it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 __all__ = ["text"]
 
 ROOT = Path(__file__).parents[1]
+KEYS = ("site_name", "site_description")
 LEFT_OUT = {"Design"}
 OTHER = re.compile(r"<!--.*?-->|^```.*?^```$", re.DOTALL | re.MULTILINE)
 """Comments and code."""
 SENTENCE = re.compile(r"(.+?[.?!])(?:\s|$)", re.DOTALL)
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads the file without its Python tags."""
-
-
-_Loader.add_multi_constructor("", lambda loader, suffix, node: None)  # pyright: ignore[reportUnknownMemberType]
+NAV = re.compile(r"^  - (?P<section>[^.\n]+):$|^      - (?P<page>\S+\.md)$", re.MULTILINE)
 
 
 def text(root: Path = ROOT) -> str:
     """Return the text of the file for the project in *root*."""
-    settings: Any = yaml.load((root / "mkdocs.yml").read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe loader
-    lines = [f"# {settings['site_name']}", "", f"> {settings['site_description']}"]
-    for entry in settings["nav"]:
-        if isinstance(entry, dict):
-            for section, pages in entry.items():
-                if section not in LEFT_OUT:
-                    lines += ["", f"## {section}", "", *_lines(root, pages)]
+    settings = (root / "mkdocs.yml").read_text(encoding="utf-8")
+    name, summary = (re.search(rf"^{key}: (.*)$", settings, re.MULTILINE) for key in KEYS)
+    assert name is not None
+    assert summary is not None
+    lines, section = [f"# {name[1]}", "", f"> {summary[1]}"], ""
+    for found in NAV.finditer(settings):
+        if found["section"]:
+            section = found["section"]
+            lines += [] if section in LEFT_OUT else ["", f"## {section}", ""]
+        elif section not in LEFT_OUT:
+            title, first = _head(root / "docs" / found["page"])
+            lines.append(f"- [{title}]({found['page']}): {first}")
     return "\n".join(lines) + "\n"
-
-
-def _lines(root: Path, pages: list[str]) -> Iterator[str]:
-    for page in pages:
-        title, first = _head(root / "docs" / page)
-        yield f"- [{title}]({page}): {first}"
 
 
 def _head(page: Path) -> tuple[str, str]:
