@@ -29,7 +29,7 @@ def text(root: Path = ROOT) -> str:
     assert name is not None
     assert summary is not None
     lines, section = [f"# {name[1]}", "", f"> {summary[1]}"], ""
-    for found in NAV.finditer(settings):
+    for found in NAV.finditer(settings.partition("\nnav:\n")[2]):
         if found["section"]:
             section = found["section"]
             lines += [] if section in LEFT_OUT else ["", f"## {section}", ""]
