@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast test-lowest test-newest map ledger check format bench bench-agent bench-sandbox bench-tables bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
+.PHONY: help demo test test-fast test-lowest test-newest map llms ledger check format bench bench-agent bench-sandbox bench-tables bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -97,9 +97,14 @@ check: $(VENV)/.installed-check ## lint, format, types, layers, the words of doc
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/python tools/vocabulary.py
+	@# Without a cache a checker reads all that the programs import: minutes on a busy machine.
+	$(BIN)/python -m pytest -q -o faulthandler_timeout=1200 tests/docs/test_types.py
 
 map: ## write the map of imports into docs/design/0017
 	$(PYTHON) tools/import_map.py --write
+
+llms: $(VENV)/.installed-test ## write docs/llms.txt, the list of the pages
+	$(BIN)/python tools/llms_text.py
 
 ledger: ## write docs/design/threat-ledger.md from the tests
 	$(PYTHON) tools/threat_ledger.py

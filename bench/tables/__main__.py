@@ -17,6 +17,7 @@ from bench.tables.problems import PROBLEMS
 from bench.tables.results import Results, line, summary, table
 from bench.tables.sides import SIDES, Settings, solve
 
+from agex import LLMFail
 from agex.agent import ActionEvent, Run
 from agex.evals import Case, Trial, Verdict, attempt
 from agex.models import PythonAction, resolve_model
@@ -79,11 +80,13 @@ def tried(problem: Problem, settings: Settings) -> dict[str, Any]:
     """Try a problem on one side, and return its result.
 
     Raises:
-        Exception: the model cannot be asked, or the benchmark itself fails; both end it.
+        LLMFail: the model cannot be asked.
+        Exception: the judge fails. Any other error is a result: a run that goes on would meet it again.
     """
     case = Case(name=problem.name, inputs={"problem": problem, "settings": settings})
     trial = attempt(solve, case, judge=_right)
-    if trial.status == "error" and trial.exception is not None:
+    is_of_judge = trial.reason.startswith("the judge")
+    if trial.exception is not None and (is_of_judge or isinstance(trial.exception, LLMFail)):
         raise trial.exception
     accepted = trial.exception is None
     return {

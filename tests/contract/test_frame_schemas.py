@@ -184,8 +184,8 @@ def test_other_annotations_have_no_hint_to_pandera():
 # -- tasks
 
 
-def _task(*turns, checks=(), returns=pd.DataFrame):
-    model = ScriptedModel([[python_action(turn)] for turn in turns])
+def _task(*turns, checks=(), returns=pd.DataFrame, style="full"):
+    model = ScriptedModel([[python_action(turn)] for turn in turns], style=style)
     agent = Agent(model=model, max_iterations=len(turns))
 
     def tidy(frame: pd.DataFrame):
@@ -208,6 +208,12 @@ def test_the_prompt_shows_the_columns_beneath_the_signature():
         "#   'id': int64, unique\n"
         "#   'total': float64, may be missing, >= 0\n"
     ) in _prompt(model)
+
+
+def test_the_short_prompt_of_a_small_model_shows_them_too():
+    task, model = _task("task_success(frame)", checks=[Sales], style="completion")
+    task(GOOD)
+    assert "# the result: a frame with these columns; no others\n#   'id': int64, unique\n" in _prompt(model)
 
 
 def test_a_schema_beside_the_type_is_shown_as_the_columns_of_the_result():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 from pathlib import Path
 
@@ -116,3 +117,18 @@ def test_a_link_that_leads_nowhere_is_seen() -> None:
     assert [broken(page, target) for target in ("nope.md", "tasks.md#nope", "#nope", "/etc/hosts")] == [
         True
     ] * 4
+
+
+def test_the_list_of_pages_for_programs_is_that_of_today() -> None:
+    spec = importlib.util.spec_from_file_location("llms_text", ROOT / "tools/llms_text.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert (DOCS / "llms.txt").read_text(encoding="utf-8") == tool.text(ROOT), "make llms"
+
+
+def test_every_page_but_the_design_records_is_in_the_list_for_programs() -> None:
+    listed = {found["target"] for found in LINK.finditer((DOCS / "llms.txt").read_text(encoding="utf-8"))}
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    assert listed == {page for page in pages if not page.startswith("design/")} - {"index.md"}

@@ -3,6 +3,7 @@ import doctest
 import inspect
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -231,6 +232,28 @@ def test_a_model_that_cannot_be_asked_ends_the_benchmark():
     model = ScriptedModel([ModelError("no network", retryable=False)])
     with pytest.raises(Exception, match="no network"):
         tried(BY_NAME["missing_days"], Settings("bare", model, turns=1))
+
+
+def test_an_error_of_the_judge_ends_the_benchmark():
+    def broken(days: list[str]) -> list[str]:
+        """Break."""
+        raise KeyError(days[0])
+
+    problem = replace(BY_NAME["missing_days"], reference=broken)
+    model = ScriptedModel(["```python\ntask_success([])\n```"])
+    with pytest.raises(KeyError):
+        tried(problem, Settings("product", model, turns=1))
+
+
+def test_an_error_of_a_check_is_a_result():
+    def broken(value, inputs):
+        return {}[0]
+
+    problem = replace(BY_NAME["missing_days"], checks=(broken,))
+    model = ScriptedModel(["```python\ntask_success([])\n```"])
+    row = tried(problem, Settings("product", model, turns=1))
+    assert (row["passed"], row["accepted"]) == (False, False)
+    assert row["reason"].startswith("CheckError: the check broken raised KeyError")
 
 
 def test_the_bare_model_is_told_of_the_data_and_not_of_the_solution():

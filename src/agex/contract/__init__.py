@@ -24,6 +24,7 @@ from agex.contract.definitions import (
     definitions,
     named_records,
     own_doc,
+    schemas,
 )
 from agex.contract.equality import same_value
 from agex.contract.examples import (
@@ -66,6 +67,7 @@ __all__ = [
     "own_doc",
     "preview",
     "same_value",
+    "schemas",
     "short_repr",
     "shown_repr",
 ]

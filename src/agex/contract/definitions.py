@@ -46,6 +46,7 @@ __all__ = [
     "definitions",
     "named_records",
     "own_doc",
+    "schemas",
     "signature_classes",
 ]
 
@@ -208,7 +209,7 @@ def definitions(
             left_out.append(cls.__name__)
     for name, columns in _expected_columns(signature):
         texts.append(line(f"# {name}: columns {columns}"))
-    texts += _schemas(signature, checks)
+    texts += schemas(signature, checks)
     if left_out:
         texts.append(line(f"# also: {', '.join(left_out)}; see help(NAME)"))
     return "\n".join(texts)
@@ -510,7 +511,7 @@ def _expected_columns(signature: TaskSignature) -> Iterator[tuple[str, str]]:
                     yield ("the result" if owner == "return" else owner), columns
 
 
-def _schemas(signature: TaskSignature, checks: Iterable[Any]) -> list[str]:
+def schemas(signature: TaskSignature, checks: Iterable[Any] = ()) -> list[str]:
     """Return the texts of the schemas of pandera in a signature and among checks, each once."""
     found: dict[int, str] = {}
     for owner in ("return", *signature.parameters):

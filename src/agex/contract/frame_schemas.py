@@ -6,7 +6,7 @@ lazily, so that all failures are told at once, in one line for each column and c
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib
 import importlib.util
 import re
 import sys
@@ -173,7 +173,8 @@ def _readable(schema: Any) -> Any:
     Raises:
         DefinitionError: pandera is too old, or it is another kind of schema.
     """
-    require_version(importlib.metadata.version("pandera"))
+    # Not by importlib.metadata: a check is made while guest code runs, when nothing may list directories.
+    require_version(str(getattr(sys.modules.get("pandera"), "__version__", "0")))
     made: Any = schema.to_schema() if is_frame_model(schema) else schema
     library, kind = _kind(made)
     if library not in _FRAMES or kind not in ("DataFrame", "Series"):

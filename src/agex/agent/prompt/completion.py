@@ -17,7 +17,7 @@ from agex.agent.loop.loop import Observation
 from agex.agent.prompt.listing import signature_text
 from agex.agent.prompt.prompt import Brief
 from agex.agent.rendering.output_text import cut_middle, quoted
-from agex.contract import preview
+from agex.contract import preview, schemas
 from agex.host_texts import HostTexts
 from agex.models.actions import PythonAction
 from agex.models.base import Message, Reply, Request
@@ -58,6 +58,7 @@ class CompletionConversation:
         self._code = ""
         self._problem = ""
         self._inputs = _inputs(brief)
+        self._schemas = _schemas(brief)
         head = f"{_FENCE}{brief.terms.signature.render()}\n"
         self._head = head if len(head) <= HEAD_CHARS else ""
 
@@ -123,7 +124,8 @@ class CompletionConversation:
         function = self._brief.terms.signature.render(doc=True)
         if setup and len(_ASK) + len(setup) + len(function) + SETUP_MARGIN <= limit:
             function = f"{setup}\n\n\n{function}"
-        extras = [part for part in (primer, self._inputs, self._examples(), self._names()) if part]
+        given = (primer, self._schemas, self._inputs, self._examples(), self._names())
+        extras = [part for part in given if part]
         quotes = printable.fence(function)
         while True:
             fixed = "\n".join([_ASK, f"{quotes}python", quotes, *extras])
@@ -142,6 +144,11 @@ class CompletionConversation:
             one.name + (signature_text(one.target) if one.kind == "function" else "") for one in functions
         ]
         return f"You may use: {'; '.join(calls)}"[:NAMES_CHARS] if calls else ""
+
+
+def _schemas(brief: Brief) -> str:
+    """Return the columns that frames of the signature have, and those that a check wants of the result."""
+    return "\n".join(schemas(brief.terms.signature, brief.terms.checks))
 
 
 def _inputs(brief: Brief) -> str:
