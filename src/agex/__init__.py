@@ -174,3 +174,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add ``%%agex`` to a notebook: ``%load_ext agex``."""
+    importlib.import_module("agex.notebook").AgexMagics(shell).register()
