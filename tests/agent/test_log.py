@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from agex import Agent, TaskFail
+from agex import Agent, TaskFail, TaskTimeout
 from agex.models import ModelError
 from agex.testing import ScriptedModel, python_action
 
@@ -73,6 +73,14 @@ def test_a_request_that_is_repeated_is_a_warning(caplog):
     assert lines(caplog) == [
         ("WARNING", "reader.read (run ID, turn 1): ModelError, it goes on: 429 too many requests")
     ]
+
+
+def test_the_end_of_the_turns_is_a_warning_without_what_the_code_computed(caplog):
+    read = reading([[python_action("raise ValueError(text)")]], max_iterations=1)
+    with caplog.at_level(logging.WARNING, logger="agex"), pytest.raises(TaskTimeout) as caught:
+        read(SECRET)
+    assert SECRET in str(caught.value) + str(caught.value.run)
+    assert lines(caplog) == [("WARNING", "reader.read (run ID, turn 1): TaskTimeout, it ends")]
 
 
 def test_the_next_model_of_a_list_is_a_warning(caplog):

@@ -109,7 +109,7 @@ def test_no_program_asks_a_checker_to_look_away(files: dict[Path, str]) -> None:
 
 def test_settings_of_a_call_are_given_where_a_checker_sees_them() -> None:
     pages = [
-        str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+        str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     ]
     sources = [(page, above, code) for page in pages for above, code in blocks_of(page)]
     sources += [(str(path.relative_to(ROOT)), 0, path.read_text(encoding="utf-8")) for path in EXAMPLES]

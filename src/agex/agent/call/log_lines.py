@@ -19,6 +19,7 @@ from agex.agent.call.events import (
     TaskStartEvent,
 )
 from agex.display import plain
+from agex.models.base import ModelError
 
 __all__ = ["LOGGER", "log_end", "log_event"]
 
@@ -27,10 +28,23 @@ LOGGER.addHandler(logging.NullHandler())  # what is logged where nobody asked fo
 
 ERROR_CHARS = 300
 """Of an error's text: the line of a provider's status, not the page that may follow."""
+_OF_REQUESTS = ModelError.__name__
+
+_LEVELS: dict[type, int] = {
+    TaskStartEvent: logging.INFO,
+    ActionEvent: logging.DEBUG,
+    OutputEvent: logging.DEBUG,
+    FileEvent: logging.DEBUG,
+    ErrorEvent: logging.WARNING,
+    SystemNoteEvent: logging.WARNING,
+}
 
 
 def log_event(event: Event) -> None:
     """Log what an event tells; most tell nothing that belongs into a log."""
+    level = _LEVELS.get(type(event))
+    if level is None or not LOGGER.isEnabledFor(level):
+        return
     match event:
         case TaskStartEvent():
             LOGGER.info("%s began", _where(event))
@@ -52,12 +66,13 @@ def log_event(event: Event) -> None:
             LOGGER.debug("%s: files: %d added, %d modified, %d removed", _where(event), *counts)
         case ErrorEvent() if not event.traceback:  # an error of a host function is logged where it is raised
             then = "it goes on" if event.recoverable else "it ends"
+            # The text of any other error may quote what guest code computed.
+            text = event.message[:ERROR_CHARS].partition("\n")[0] if event.error == _OF_REQUESTS else ""
             LOGGER.warning(
-                "%s: %s, %s: %s",
-                *(_where(event), event.error, then, _line(event.message[:ERROR_CHARS].partition("\n")[0])),
+                "%s: %s, %s%s", _where(event), event.error, then, f": {_line(text)}" if text else ""
             )
         case SystemNoteEvent() if event.message.startswith(HANDED_OVER):
-            LOGGER.warning("%s: %s", _where(event), event.message)
+            LOGGER.warning("%s: %s", _where(event), _line(event.message))
         case _:
             pass
 
