@@ -51,7 +51,6 @@ NO_ATTACKS = {
     "tests/isolation/test_full_python_programs.py": "programs of others run unchanged in full Python",
     "tests/isolation/test_full_python_terminal.py": "the files of a terminal in full Python",
     "tests/isolation/test_files.py": "the workspace of a worker",
-    "tests/isolation/test_made_modules.py": "modules of the host whose functions a worker calls",
     "tests/isolation/workspace/test_libraries.py": "compiled libraries over real files",
     "tests/isolation/test_host_time.py": "whose time a call takes",
     "tests/isolation/test_terminal.py": "the terminal of a worker",

@@ -1,4 +1,7 @@
-"""A module that was made in the host, as that of an MCP server's tools is, is imported in workers, too."""
+"""A module that was made in the host, as that of an MCP server's tools is, is imported in workers, too.
+
+Stopped by: isolation.rpc.policy_codec, isolation.rpc.host_objects.
+"""
 
 from __future__ import annotations
 
@@ -83,3 +86,49 @@ def test_calls_that_act_on_the_world_wait_for_approval(level):
     assert (stopped.value.call.name, calls) == ("tools.double", [])
     assert stopped.value.run.approve({"n": 5}).value == 10
     assert calls == [5]
+
+
+RAW = """
+import tools
+ask = next(cell.cell_contents for cell in tools.double.__closure__ if callable(cell.cell_contents))
+"""
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "'call', 'tools._inner', None, (), {}",
+        "'call', 'tools', None, (), {}",
+        "'method', 'tools', '_inner', (), {}",
+        "'method', 'tools.double', '__globals__', (), {}",
+        "'method', 'tools.double', '__getattribute__', ('__globals__',), {}",
+        "'get', 'tools.double', '__globals__', (), {}",
+    ],
+)
+def test_a_raw_request_for_what_was_not_granted_is_refused_or_ends_the_worker(request_):
+    calls: list[Any] = []
+    replies = [f"{RAW}task_success(repr(ask({request_})))", "task_success('refused')"]
+    model = ScriptedModel([[python_action(code)] for code in replies])
+    agent = Agent(model=model, isolation="process", python="full")
+    agent.module(tools(calls))
+
+    @agent.task
+    def work() -> str: ...
+
+    assert work() == "refused"
+    assert calls == []
+
+
+def test_a_raw_request_is_journalled_as_well():
+    """Stopped by: isolation.rpc.policy_codec, agent.durable.external_functions."""
+    calls: list[Any] = []
+    code = RAW + "task_success(ask('call', 'tools.double', None, (4,), {}))"
+    agent = scripted(code, ("process", "full"), state=Versioned())
+    agent.module(tools(calls), external=True, approval=True)
+
+    @agent.task
+    def work() -> int: ...
+
+    with pytest.raises(TaskSuspended):
+        work()
+    assert calls == []
