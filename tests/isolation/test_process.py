@@ -6,6 +6,7 @@ Stopped by: isolation.process, isolation.worker.
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import subprocess
@@ -284,14 +285,15 @@ def test_what_cannot_be_sent_is_an_error_in_the_guests_code(executor):
 
 
 def test_a_module_that_a_worker_cannot_have_is_an_error_that_says_so(executor, tmp_path, monkeypatch):
-    (tmp_path / "only_here.py").write_text("raise ImportError('not in a worker')")
-    import types
-
-    module = types.ModuleType("only_here")
+    source = "import os\nif 'ONLY_HERE' not in os.environ: raise ImportError('not in a worker')"
+    (tmp_path / "only_here.py").write_text(source)
+    monkeypatch.setenv("ONLY_HERE", "yes")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "only_here", raising=False)
     policy = Policy.default()
-    policy.module(module)
+    policy.module(importlib.import_module("only_here"))
     session = executor.session(policy, Limits(), {})
-    with pytest.raises(IsolationUnavailable, match="only_here"):
+    with pytest.raises(IsolationUnavailable, match=r"only_here.*not in a worker"):
         session.open()
 
 

@@ -329,6 +329,33 @@ def test_what_the_call_of_an_alias_gives_is_not_written_to(source: str, given: s
     assert not any("__orig_class__" in vars(each) for each in (vault, Vault, host_function, Color.RED))
 
 
+IN_A_PROCESS_WITH_A_LIBRARY = """
+import typing
+
+def of_the_library(self, *args, **kwargs):
+    return real(self, *args, **kwargs)
+
+real = typing._GenericAlias.__call__
+typing._GenericAlias.__call__ = of_the_library  # as pandera does when it is imported
+from agex.sandbox import Policy, Sandbox
+
+class Vault: pass
+
+policy, vault = Policy.default(), Vault()
+policy.cls(Vault)
+source = "import typing\\nT = typing.TypeVar('T')\\nclass G(typing.Generic[T]):\\n  def __new__(cls): return vault\\nG[int]()"
+result = Sandbox(policy).exec(source, {"vault": vault})
+print(result.error, vars(vault))
+"""
+
+
+def test_a_library_that_replaces_the_call_of_aliases_opens_no_way() -> None:
+    """Stopped by: sandbox.classes.generic_classes."""
+    command = [sys.executable, "-c", IN_A_PROCESS_WITH_A_LIBRARY]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "None {}\n"
+
+
 def test_an_object_of_the_code_knows_the_alias_it_was_made_by() -> None:
     """Stopped by: sandbox.classes.generic_classes."""
     source = """

@@ -10,7 +10,7 @@ import contextlib
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
@@ -64,20 +64,33 @@ def is_plain(class_: type, name: str = "__class_getitem__") -> bool:
     return isinstance(behind, type) and issubclass(behind, types.GenericAlias)
 
 
-_real: Any = typing._BaseGenericAlias.__call__  # type: ignore[attr-defined]
+_ours: set[Any] = set()
+"""The methods that stand in the place of real ones."""
 
 
 def install() -> None:
-    """Patch the aliases of ``typing`` to do the same in guest code, once a process."""
-    base: Any = typing._BaseGenericAlias  # type: ignore[attr-defined]
-    if base.__call__ is _real:
-        base.__call__ = _call
+    """Patch the aliases of ``typing`` to do the same in guest code.
+
+    A library may have put a method of its own into one of the classes, as pandera does into ``_GenericAlias``:
+    that is patched as well.
+    """
+    classes: list[Any] = [typing._BaseGenericAlias]  # type: ignore[attr-defined]
+    while classes:
+        alias = classes.pop()
+        classes += type.__subclasses__(alias)
+        own = namespace_of(alias).get("__call__")
+        if own is not None and own not in _ours:
+            alias.__call__ = _guarded(own)
 
 
-def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
-    if asking() is None or not self._inst:
-        return _real(self, *args, **kwargs)
-    return _noted(self, self.__origin__(*args, **kwargs), _IGNORED)
+def _guarded(real: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if asking() is None or not self._inst:
+            return real(self, *args, **kwargs)
+        return _noted(self, self.__origin__(*args, **kwargs), _IGNORED)
+
+    _ours.add(call)
+    return call
 
 
 _IGNORED = (AttributeError,) if sys.version_info < (3, 13) else (Exception,)
