@@ -71,7 +71,7 @@ _ours: set[Any] = set()
 def install() -> None:
     """Patch the aliases of ``typing`` to do the same in guest code.
 
-    A library may have put a method of its own into one of the classes, as pandera does into ``_GenericAlias``:
+    A library may have put a method of its own into one of the classes, as pandera does to ``_GenericAlias``:
     that is patched as well.
     """
     classes: list[Any] = [typing._BaseGenericAlias]  # type: ignore[attr-defined]
