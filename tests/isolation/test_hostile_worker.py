@@ -91,7 +91,7 @@ def well(puppet: Puppet, frame) -> None:
 
 
 def session_with(
-    *acts, policy: Policy | None = None, seconds: float = 0.4, files=None, granted=("lookup",), classes=()
+    *acts, policy: Policy | None = None, seconds: float = 1.5, files=None, granted=("lookup",), classes=()
 ):
     """Open a session whose workers act so, one after the other."""
     policy = policy or Policy.default()
