@@ -239,6 +239,27 @@ async def test_a_file_that_is_dropped_while_looking_back_asks_as_well(site, mode
         assert await page.input_value("#branch") != "main"
 
 
+SENT_WHEN_READY = """
+() => new MutationObserver(() => {
+  if (document.getElementById("status").textContent === "Ready") document.getElementById("composer").requestSubmit();
+}).observe(document.getElementById("status"), { childList: true })
+"""
+
+
+async def test_a_message_that_is_sent_as_soon_as_the_page_is_ready_is_answered(site, model):
+    async with chromium() as browser:
+        shown = await opened(browser, site, ready=READY)
+        page = shown.page
+        await use(page, model)
+        await page.reload(wait_until="commit")
+        await page.wait_for_selector("#composer", timeout=READY)
+        await page.fill("#message", "What is 6 times 7?")
+        model.server.programs = ["task_success(6 * 7)"]
+        await page.evaluate(SENT_WHEN_READY)
+        await page.wait_for_selector(".message.result >> text=42", timeout=READY)
+        assert await page.is_hidden("#alert")
+
+
 async def test_imports_remain_over_the_messages_that_follow_and_a_reload(site, model):
     async with chromium() as browser:
         shown = await opened(browser, site, ready=READY)

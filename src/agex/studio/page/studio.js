@@ -286,7 +286,7 @@ by("theme").addEventListener("click", () => theme(THEMES[localStorage.getItem("a
 
 await attempt(async () => {
   if (source.canRun) await source.begin({ act, activity, attempt, failed, fork, refresh, show, status, view });
-  await refresh();
+  else await refresh();
 });
 if (view.timeline) source.watch?.(view.timeline, () => attempt(() => refresh()), failed);
 document.documentElement.dataset.ready = "yes";

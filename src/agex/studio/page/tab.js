@@ -35,7 +35,6 @@ export function openTab() {
     branch = (await call("branches")).current;
     setAsks(false); // a question is its run's, and that is gone
     if (model) await useModel(model);
-    ready = true;
   }
 
   function setAsks(now) {
@@ -78,10 +77,12 @@ export function openTab() {
       takeFiles(page);
       try {
         await start();
+        await page.refresh(); // a message has its place in a timeline
       } catch (error) {
         close(page, "Not started");
         throw error;
       }
+      ready = true;
       page.status("Ready");
     },
     looked() {
@@ -159,6 +160,7 @@ export function openTab() {
         // The browser gives the lock of a worker back only when that has really ended.
         await navigator.locks.request(lockOf(name), () => {});
         await start();
+        ready = true;
         return "Stopped; Python was started again";
       } catch (error) {
         page.failed(error);
