@@ -6,7 +6,7 @@ depend on it; so it is in guarded Python, and so the agent is told.
 
 from __future__ import annotations
 
-import importlib
+import operator
 import sys
 import types
 from collections.abc import Mapping
@@ -20,6 +20,8 @@ _Stamp = tuple[int, int, int]
 class OwnModules:
     """The modules of a workspace.
 
+    An action that imports nothing costs one look at the modules that are loaded, which are thousands.
+
     Args:
         root: its directory, from which modules are imported.
     """
@@ -27,19 +29,28 @@ class OwnModules:
     def __init__(self, root: str) -> None:
         self._root = f"{root.rstrip('/')}/"
         self._stamps: dict[str, _Stamp | None] = {}
+        self._seen: list[object] = []
+        self._folders: list[str] = []
+        self._looked_through: list[str] = []
+        self._installed = tuple(f"{path.rstrip('/')}/" for path in sys.path if path)
         sys.path.insert(0, root)
 
     def note(self) -> None:
         """Note the files of the modules that are imported by now."""
-        found = self._modules()
+        loaded = [*sys.modules.values()]
+        if len(loaded) == len(self._seen) and all(map(operator.is_, loaded, self._seen)):
+            return
+        self._seen = loaded
         self._stamps = {
             name: self._stamps[name] if name in self._stamps else _stamp(str(module.__file__))
-            for name, module in found.items()
+            for name, module in self._modules().items()
         }
 
     def forget_changed(self) -> None:
         """Let modules whose files changed be imported anew, and files that are new be found."""
-        importlib.invalidate_caches()
+        self._forget_folders()
+        if not self._stamps:
+            return
         found = self._modules()
         changed = {
             name
@@ -52,6 +63,22 @@ class OwnModules:
                 self._stamps.pop(name, None)
             gone = {name: found.pop(name) for name in changed}
             changed = {name for name, module in found.items() if _depends(module, gone)}
+
+    def _forget_folders(self) -> None:
+        """Let new files be found in every folder but those of the installation, which do not change."""
+        finders = sys.path_importer_cache
+        if (looked_through := [*finders]) != self._looked_through:
+            self._folders = [path for path in looked_through if self._may_change(f"{path}/")]
+            self._looked_through = looked_through
+        for path in self._folders:
+            finder = finders.get(path)
+            if finder is None:
+                finders.pop(path, None)
+            elif hasattr(finder, "invalidate_caches"):
+                finder.invalidate_caches()
+
+    def _may_change(self, folder: str) -> bool:
+        return folder.startswith(self._root) or not folder.startswith(self._installed)
 
     def _modules(self) -> dict[str, types.ModuleType]:
         return {
