@@ -20,8 +20,8 @@ _Stamp = tuple[int, int, int]
 class OwnModules:
     """The modules of a workspace.
 
-    They are noted as they are found, before they run. To look through all modules that are loaded would make a
-    worker copy the memory of thousands, which it shares with its zygote.
+    They are noted as they are found, before they run. To look through all modules that are loaded would make
+    a worker copy the memory of thousands, which it shares with its zygote.
 
     Args:
         root: its directory, from which modules are imported.
@@ -48,7 +48,8 @@ class OwnModules:
         """Let modules whose files changed be imported anew, and files that are new be found."""
         self._forget_folders()
         found = self._modules()
-        changed = {name for name, module in found.items() if _stamp(str(module.__file__)) != self._found[name]}
+        stamps = {name: _stamp(str(module.__file__)) for name, module in found.items()}
+        changed = {name for name, stamp in stamps.items() if stamp != self._found[name]}
         while changed:
             gone = {name: found.pop(name) for name in changed}
             for name in gone:
