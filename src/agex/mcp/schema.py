@@ -114,7 +114,7 @@ class Reader:
         return cls
 
     def _fill(self, cls: type, schema: Mapping[str, Any]) -> None:
-        """Give a class its fields, required ones first; those whose names no line can show are counted."""
+        """Fill a class: required fields come first, those whose names no line can show are counted."""
         properties, required = schema["properties"], schema.get("required")
         needed = {one for one in required if isinstance(one, str)} if isinstance(required, list) else set()
         shown = [key for key in properties if is_short(key, KEY_CHARS) and key]

@@ -54,7 +54,7 @@ class TypedDicts:
     def fill(
         self, cls: type, fields: Mapping[str, Any], *, required: AbstractSet[str], hidden: int, doc: str
     ) -> None:
-        """Give a class its fields.
+        """Fill a class.
 
         Args:
             cls: from `get`.
