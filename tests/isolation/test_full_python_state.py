@@ -70,6 +70,102 @@ def test_functions_and_classes_of_the_code_are_there_in_the_next_task(level):
     assert outputs(Versioned(), level, first, second)[1] == "3 True True 23 P(x=4) P(x=1) scaled"
 
 
+DECORATED = {
+    "a dataclass whose fields have factories": (
+        """
+from dataclasses import dataclass, field
+@dataclass
+class A:
+    xs: list = field(default_factory=list)
+@dataclass(order=True)
+class B(A):
+    n: int = field(default=3, repr=False)
+b = B([1])
+same = b
+""",
+        "(b.xs, b.n, B().xs, same is b, B.__mro__[1] is A, B([1]) == b)",
+        "([1], 3, [], True, True, True)",
+    ),
+    "one with slots, which is another class than its statement made": (
+        """
+from dataclasses import dataclass, field
+@dataclass(slots=True)
+class Q:
+    a: int
+    b: list = field(default_factory=list)
+    def twice(self):
+        return self.a * 2
+q = Q(4)
+q.b.append(1)
+""",
+        "(q.twice(), q.b, type(q) is Q, Q(1).b, hasattr(q, '__dict__'))",
+        "(8, [1], True, [], False)",
+    ),
+    "an inner one": (
+        """
+from dataclasses import dataclass, field
+class Out:
+    @dataclass
+    class In:
+        xs: list = field(default_factory=list)
+    def make(self):
+        return Out.In([1])
+o = Out()
+i = o.make()
+""",
+        "(o.make().xs, type(i) is Out.In, Out.In().xs)",
+        "([1], True, [])",
+    ),
+    "one that a call makes": (
+        """
+from dataclasses import dataclass, field
+def make():
+    @dataclass
+    class L:
+        xs: list = field(default_factory=list)
+    return L
+L = make()
+l = L([4])
+""",
+        "(l.xs, type(l) is L, L().xs)",
+        "([4], True, [])",
+    ),
+    "what a decorator of the code puts on a class": (
+        """
+def tagged(cls):
+    cls.tag = 't'
+    cls.more = lambda self: self.tag * 2
+    return cls
+@tagged
+class K:
+    pass
+k = K()
+K.later = 7
+""",
+        "(k.tag, k.more(), k.later)",
+        "('t', 'tt', 7)",
+    ),
+    "a decorator that returns something else": (
+        "def five(cls):\n    return 5\n@five\nclass F: pass",
+        "F",
+        "5",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DECORATED)
+def test_decorated_classes_are_there_in_the_next_task(level, what):
+    first, expression, shown = DECORATED[what]
+    assert outputs(Versioned(), level, first, f"print({expression})")[1] == shown
+
+
+def test_a_decorated_class_that_lost_an_attribute_later_is_said(level):
+    lost = "import functools\n@functools.total_ordering\nclass K:\n    a = 1\n    def __lt__(self, other):\n        return 1\n"
+    lost += "    def go(self):\n        return 2\nk = K()\ndel K.go"
+    said = "try:\n    k.a\nexcept Exception as error:\n    print(error)"
+    assert "its go was set or deleted after the class statement" in outputs(Versioned(), level, lost, said)[1]
+
+
 def test_modules_and_their_submodules_are_imported_again(level):
     printed = outputs(
         Versioned(),
