@@ -14,6 +14,7 @@ import pytest
 
 from agex import Agent, Live, OutputEvent, UnpicklableVariableError, Versioned
 from agex.isolation.kernel import missing
+from agex.isolation.worker.sealed_objects import _Seals
 from agex.testing import ScriptedModel, python_action
 
 needs_kernel = pytest.mark.skipif(bool(missing()), reason=f"the kernel level does not hold: {missing()}")
@@ -68,6 +69,58 @@ def test_functions_and_classes_of_the_code_are_there_in_the_next_task(level):
     )
     second = "print(a.total(), a.next is b, isinstance(b, Node), scaled(2), p, P(), scaled.__name__)"
     assert outputs(Versioned(), level, first, second)[1] == "3 True True 23 P(x=4) P(x=1) scaled"
+
+
+def test_variables_whose_objects_hold_one_another_still_do(level):
+    first = """
+import xml.etree.ElementTree as ET
+root = ET.fromstring("<a><b/><c/></a>")
+child = root[0]
+kept = {"c": root[1]}
+alone = ET.fromstring("<a><b/></a>")
+"""
+    second = "child.set('n', '1')\nprint(root[0] is child, kept['c'] is root[1], root[0].get('n'), alone[0].get('n'))"
+    assert outputs(Versioned(), level, first, second)[1] == "True True 1 None"
+
+
+def test_an_estimator_is_still_that_of_its_pipeline(level):
+    pytest.importorskip("sklearn")
+    first = """
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+model = LinearRegression()
+pipeline = make_pipeline(model)
+"""
+    second = "pipeline.fit([[1.0], [2.0]], [2.0, 4.0])\nprint(pipeline[-1] is model, round(float(model.coef_[0]), 6))"
+    assert outputs(Versioned(), level, first, second)[1] == "True 2.0"
+
+
+class Alone:
+    """An object that can be pickled only alone, as one can that takes long."""
+
+    pickled = 0
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __reduce__(self) -> Any:
+        Alone.pickled += 1
+        if Alone.pickled > 1:
+            raise TimeoutError("it takes too long")
+        return Alone, (self.name,)
+
+
+def test_objects_that_cannot_be_sealed_together_are_sealed_one_by_one():
+    def in_time(work: Any, _seconds: float) -> Any:
+        Alone.pickled = 0
+        return work()
+
+    seals = _Seals(in_time)
+    sealed, failed = seals.sealed([Alone("a"), Path("p"), (_ for _ in ()), Alone("b")])
+    opened = seals.unsealed(sealed)
+    assert list(failed) == [2]
+    assert "generator" in failed[2]
+    assert [opened[0].name, opened[1], opened[3].name] == ["a", Path("p"), "b"]
 
 
 DECORATED = {

@@ -89,7 +89,7 @@ class ClassStatements:
     def dressed(self, made: T) -> T:
         """Note that the decorators of a class statement are done; compiled code calls this last.
 
-        One of them may have made another class in place of the statement's, as ``dataclass(slots=True)`` does.
+        One of them may have made another class in place of the statement's: ``dataclass(slots=True)`` does.
         """
         if isinstance(made, type):
             if self.of(made) is None:
