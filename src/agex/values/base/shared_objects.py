@@ -58,7 +58,7 @@ class Code(Protocol):
         ...
 
     def is_sealed(self, cls: type) -> bool:
-        """Return whether instances of a class are kept as wholes: what they hold is not looked at."""
+        """Return whether instances of a class are kept as wholes, together with others that hold the same."""
         ...
 
     def successors(self, value: Any) -> Iterable[Any]:
@@ -103,6 +103,7 @@ class _Walk:
         self.code: list[tuple[int, Any]] = []
         self.arrays: Counter[int] = Counter()
         self._guest = code
+        self._in_wholes: dict[int, int] = {}  # the first variable with a whole that holds an object
         self.kinds: list[set[type]] = []
         self._joined: list[int] = []
         self._atoms = set(ATOMS)
@@ -166,9 +167,12 @@ class _Walk:
         if first is None:
             self.owner[each] = i
             return True
+        self._join(first, i)
+        return False
+
+    def _join(self, first: int, i: int) -> None:
         one, other = self.root(first), self.root(i)
         self._joined[max(one, other)] = min(one, other)
-        return False
 
     def _is_hosts(self, each: Any) -> bool:
         """Return whether an object is host code or a host constant, which everything may share."""
@@ -201,6 +205,7 @@ class _Walk:
             self.code.append((i, each))
             return self._guest.successors(each)
         if self._guest.is_sealed(kind):
+            self._look_into(each, i)
             return ()
         if self._guest.is_own(kind):
             return gc.get_referents(each)  # over an array or not: its attributes are guest code
@@ -210,6 +215,25 @@ class _Walk:
             values = each.values
             return values.ravel().tolist() if getattr(values.dtype, "hasobject", False) else ()
         return () if package_of(kind) in {"plotly", "polars"} else gc.get_referents(each)
+
+    def _look_into(self, whole: Any, i: int) -> None:
+        """Join the variables with wholes that hold the same object, as a figure and its axes do."""
+        found = [whole]
+        while found:
+            new = []
+            for each in found:
+                if id(each) in self._in_wholes:
+                    self._join(self._in_wholes[id(each)], i)
+                else:
+                    self._in_wholes[id(each)] = i
+                    new.append(each)
+            found = [each for each in gc.get_referents(*new) if not self._is_everybodys(each)]
+
+    def _is_everybodys(self, each: Any) -> bool:
+        """Return whether an object in a whole is a constant or code, which any variable may hold."""
+        if type(each) in self._atoms or is_class(each) or is_function(each):
+            return True
+        return is_a(each, types.BuiltinFunctionType) or is_a(each, enum.Enum) or _is_atomic(type(each))
 
     def _array(self, array: Any, i: int) -> Iterable[Any]:
         """Join the variables whose arrays share memory, in any order; return the objects in the array.
