@@ -71,6 +71,29 @@ def test_functions_and_classes_of_the_code_are_there_in_the_next_task(level):
     assert outputs(Versioned(), level, first, second)[1] == "3 True True 23 P(x=4) P(x=1) scaled"
 
 
+@pytest.mark.parametrize("python", ["full", "guarded"])
+def test_functions_have_the_types_of_their_parameters_in_the_next_task(level, python):
+    first = """
+import decimal, typing
+class Foo: pass
+def f(x: int, y: typing.Optional[Foo] = None, *rest: 'decimal.Decimal', k: "list[Foo]" = ()) -> Foo:
+    return x
+def outer():
+    def inner(x: float) -> str: return x
+    return inner
+g = outer()
+def plain(x): return x
+"""
+    second = """
+import inspect, typing
+hints = typing.get_type_hints(f)
+print(hints["x"] is int, hints["return"] is Foo, hints["y"] == typing.Optional[Foo], hints["k"] == list[Foo])
+print(hints["rest"].__name__, typing.get_type_hints(g)["x"].__name__, plain.__annotations__, inspect.signature(g))
+"""
+    printed = outputs(Versioned(), level, first, second, python=python)[1]
+    assert printed == "True True True True\nDecimal float {} (x: 'float') -> 'str'"
+
+
 def test_variables_whose_objects_hold_one_another_still_do(level):
     first = """
 import xml.etree.ElementTree as ET

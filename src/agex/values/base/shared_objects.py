@@ -103,6 +103,8 @@ class _Walk:
         self.code: list[tuple[int, Any]] = []
         self.arrays: Counter[int] = Counter()
         self._guest = code
+        self._wholes: list[tuple[int, Any]] = []
+        self._shared_by_all: dict[type, bool] = {}
         self._in_wholes: dict[int, int] = {}  # the first variable with a whole that holds an object
         self.kinds: list[set[type]] = []
         self._joined: list[int] = []
@@ -115,6 +117,9 @@ class _Walk:
         for i, value in enumerate(values):
             if type(value) not in ATOMS:
                 self._visit(i, value)
+        if len({i for i, _ in self._wholes}) > 1:
+            for i, whole in self._wholes:
+                self._look_into(whole, i)
 
     def root(self, i: int) -> int:
         while self._joined[i] != i:
@@ -205,7 +210,7 @@ class _Walk:
             self.code.append((i, each))
             return self._guest.successors(each)
         if self._guest.is_sealed(kind):
-            self._look_into(each, i)
+            self._wholes.append((i, each))
             return ()
         if self._guest.is_own(kind):
             return gc.get_referents(each)  # over an array or not: its attributes are guest code
@@ -220,20 +225,23 @@ class _Walk:
         """Join the variables with wholes that hold the same object, as a figure and its axes do."""
         found = [whole]
         while found:
-            new = []
-            for each in found:
-                if id(each) in self._in_wholes:
-                    self._join(self._in_wholes[id(each)], i)
-                else:
-                    self._in_wholes[id(each)] = i
-                    new.append(each)
-            found = [each for each in gc.get_referents(*new) if not self._is_everybodys(each)]
+            ids = dict(zip(map(id, found), found, strict=True))
+            known = ids.keys() & self._in_wholes.keys()
+            for first in {self._in_wholes[each] for each in known}:
+                self._join(first, i)
+            new = [each for key, each in ids.items() if key not in known]
+            self._in_wholes.update(dict.fromkeys(map(id, new), i))
+            found = gc.get_referents(*new)
+            skipped = {kind for kind in set(map(type, found)) if self._is_everybodys(kind)}
+            found = [each for each in found if type(each) not in skipped]
 
-    def _is_everybodys(self, each: Any) -> bool:
-        """Return whether an object in a whole is a constant or code, which any variable may hold."""
-        if type(each) in self._atoms or is_class(each) or is_function(each):
-            return True
-        return is_a(each, types.BuiltinFunctionType) or is_a(each, enum.Enum) or _is_atomic(type(each))
+    def _is_everybodys(self, kind: type) -> bool:
+        """Return whether objects of a type are constants or code, which wholes of any variable may hold."""
+        if kind not in self._shared_by_all:
+            code = (type, types.FunctionType, types.BuiltinFunctionType, enum.Enum)
+            is_shared = kind in ATOMS or any(base in code for base in mro_of(kind)) or _is_atomic(kind)
+            self._shared_by_all[kind] = is_shared
+        return self._shared_by_all[kind]
 
     def _array(self, array: Any, i: int) -> Iterable[Any]:
         """Join the variables whose arrays share memory, in any order; return the objects in the array.
