@@ -159,7 +159,7 @@ async def test_with_a_token_only_its_holders_are_served(guarded: str) -> None:
     assert status(guarded) == 401
     for wrong in (
         "Bearer x",
-        "Bearer ",
+        "Bearer",
         f"Basic {SECRET}",
         SECRET,
         f"Bearer {SECRET}x",

@@ -74,7 +74,6 @@ def test_a_member_that_can_neither_be_copied_nor_called_is_named(level):
 
 @pytest.mark.parametrize("level", LEVELS, ids="-".join)
 def test_its_typed_dicts_are_there_too_even_one_that_contains_itself(level):
-    """Stopped by: isolation.rpc.class_pickler."""
     node: Any = TypedDict("Node", {"size": int, "below": NotRequired[list[Any]]})
     node.__annotations__["below"] = NotRequired[list[node]]
     node.__module__ = "tools"

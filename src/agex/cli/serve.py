@@ -223,7 +223,7 @@ def _server(tools: Sequence[TaskTool]) -> Server[Any]:
     server: Server[Any] = Server(
         "agex", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool
     )
-    # The SDK seals the names of calls that wait: to the tool, its arguments and whoever asked.
+    # The SDK seals the names of calls that wait: to the tool, its arguments and the token.
     security = RequestStateSecurity.ephemeral(ttl=KEEP_SECONDS)
     server.middleware.append(RequestStateBoundary(security, default_audience="agex"))
     return server
