@@ -106,6 +106,19 @@ alone = ET.fromstring("<a><b/></a>")
     assert outputs(Versioned(), level, first, second)[1] == "True True 1 None"
 
 
+def test_names_of_types_are_there_in_the_next_task(level):
+    first = """
+import typing
+UserId = typing.NewType("UserId", int)
+T = typing.TypeVar("T", bound=int)
+P = typing.ParamSpec("P")
+ids = [UserId, {"t": T}]
+"""
+    second = "print(UserId(3), UserId.__supertype__, UserId is ids[0], T is ids[1]['t'], T.__bound__, P.__name__, UserId)"
+    shown = "3 <class 'int'> True True <class 'int'> P __main__.UserId"
+    assert outputs(Versioned(), level, first, second)[1] == shown
+
+
 def test_an_estimator_is_still_that_of_its_pipeline(level):
     pytest.importorskip("sklearn")
     first = """
