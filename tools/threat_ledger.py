@@ -45,6 +45,7 @@ NO_ATTACKS = {
     "tests/isolation/test_agents.py": "tasks in a worker do what they do in process",
     "tests/isolation/test_module_sources.py": "files that a container is given",
     "tests/isolation/test_conformance.py": "the levels run the same code",
+    "tests/isolation/workspace/test_own_modules.py": "modules of the workspace run anew when they change",
     "tests/isolation/test_faults.py": "errors across the border",
     "tests/isolation/test_full_python.py": "what full Python can do, and how it ends",
     "tests/isolation/test_first_start.py": "when a worker is started, and who waits for it",

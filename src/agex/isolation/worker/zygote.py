@@ -200,7 +200,7 @@ class Zygote:
         self._become(order, descriptors)
 
     def _fork(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> int:
-        """Give a worker its order; return its process number."""
+        """Pass an order on to a worker; return its process number."""
         for _ in range(2):  # the one that waited may have been killed, for lack of memory
             spare, self._spare = self._spare or self._forked_ahead(), None
             if spare.begin(order, descriptors):
@@ -265,7 +265,7 @@ class Spare:
         self._connection = connection
 
     def begin(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> bool:
-        """Give it its order; return whether it could take it."""
+        """Pass its order on; return whether it took it."""
         with self._connection:
             try:
                 send_order(self._connection, order, b"", descriptors)
@@ -279,7 +279,7 @@ class Spare:
 
 
 def _keep_only(*descriptors: int) -> None:
-    """Give descriptors the numbers from `_CONNECTION` on, and close all others but the standard ones."""
+    """Move descriptors to the numbers from `_CONNECTION` on, and close all others but the standard ones."""
     # From numbers that neither copy closes.
     kept = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 16) for each in descriptors]
     for number, each in enumerate(kept, _CONNECTION):
