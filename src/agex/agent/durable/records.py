@@ -88,6 +88,10 @@ class RunRecord(Record):
     agent: str
     task: str
     status: Status = "open"
+    idle: bool = False
+    """Whether it is open and nobody carries it on: it was enqueued or approved, or no model answered."""
+    branch: str = ""
+    """The branch that it is carried on with: a fork has the entries of its runs, too."""
     started: float
     """Seconds since the epoch."""
     turn: int = 0

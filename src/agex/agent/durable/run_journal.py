@@ -27,6 +27,7 @@ from agex.agent.durable.records import (
     Status,
     TurnRecord,
     UsageRecord,
+    read_record,
     written,
 )
 from agex.agent.loop.loop import Observation, Progress
@@ -254,14 +255,15 @@ class RunJournal:
         if self._log is None:
             return
         self._log.claim(self.record.run_id)
-        entry = self._log.read(self.record.run_id)
-        if entry is not None and entry.get("record") != self.record.model_dump_json():
+        run_id = self.record.run_id
+        entry = self._log.read(run_id)
+        if entry is not None and read_record(RunRecord, entry, run_id) != self.record:
             raise StateConflict(
                 f"Run {self.record.run_id} was carried on meanwhile: it is not where it was when this one "
                 "was read. Nothing was written."
             )
 
-    def take(self, answer: Answer | None, *, last_turn: int) -> None:
+    def take(self, answer: Answer | None, *, last_turn: int, branch: str = "") -> None:
         """Write that the run goes on, with the answer to what it waits for.
 
         Raises:
@@ -275,7 +277,7 @@ class RunJournal:
         known = self._known.get(self.record.call)
         if answer is not None and known is not None:
             self._decide(known, answer)
-        self._update(status="open", call="", question="", last_turn=last_turn)
+        self._update(status="open", idle=False, branch=branch, call="", question="", last_turn=last_turn)
         if self._log is not None:
             self.stage()
             self._log.write(f"{self.record.task}: goes on")
@@ -295,7 +297,9 @@ class RunJournal:
             return
         question = message if status == "asking" else ""
         waits = self.record.waits + (status == "asking")
-        self._update(status=status, question=question, message="" if question else message, waits=waits)
+        message = "" if question else message
+        idle = status == "open"
+        self._update(status=status, idle=idle, question=question, message=message, waits=waits)
         if status in ("asking", "open"):
             self.stage()
             return

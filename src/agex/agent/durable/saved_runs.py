@@ -22,7 +22,7 @@ from agex.agent.durable.records import (
 from agex.agent.durable.run_journal import KnownCall, Saved
 from agex.errors import StateCorrupt, StateError
 
-__all__ = ["RunInfo", "known_call", "load", "named_inputs", "record_of", "runs", "the_one"]
+__all__ = ["RunInfo", "known_call", "load", "named_inputs", "open_runs", "record_of", "runs", "the_one"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +60,27 @@ def runs(state: Any) -> list[RunInfo]:
     keys = held.entry_keys()
     found = [_info(held, key) for key in keys if "/" not in key]
     return sorted(found, key=lambda one: (one.started, one.run_id))
+
+
+def open_runs(state: Any) -> tuple[list[RunRecord], dict[str, str]]:
+    """Return the records of the open runs of a state, oldest first, and why others cannot be read.
+
+    Raises:
+        StateError: the state keeps no runs.
+    """
+    held = _require_entries(state)
+    found: list[RunRecord] = []
+    damaged: dict[str, str] = {}
+    for run_id in held.entry_keys():
+        if "/" in run_id:
+            continue
+        try:
+            record = _record(held, run_id)
+        except StateCorrupt as error:
+            damaged[run_id] = str(error)
+        else:
+            found += [record] if record.status == "open" else []
+    return sorted(found, key=lambda one: (one.started, one.run_id)), damaged
 
 
 def load(state: Any, run_id: str) -> Saved:
