@@ -150,7 +150,7 @@ class Lease:
                 self._record = held
 
     def release(self) -> None:
-        """Give it back, if it is still held; a store that cannot be reached lets it end by itself."""
+        """Let others have it, if it is still held; a store that cannot be reached lets it end by itself."""
         with self._lock:
             if self._taken:
                 return

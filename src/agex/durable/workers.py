@@ -1,4 +1,4 @@
-"""Workers: processes that carry on the open runs of a store, whoever began them."""
+"""Workers: processes that carry on the open runs of a store, also those that others began."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from agex.agent.task.resumption import Resumption
 from agex.durable.leases import Lease, Leases, Standing
 from agex.errors import (
     DefinitionError,
+    IsolationUnavailable,
     LLMFail,
     ReplayMismatch,
     StateConflict,
@@ -223,7 +224,7 @@ class Worker:
             report("lost", conflict)
         except (ReplayMismatch, DefinitionError, StateCorrupt) as error:
             self._tell_once("left", branch, record.run_id, record.task, f"{type(error).__name__}: {error}")
-        except (LLMFail, StateError) as error:
+        except (LLMFail, IsolationUnavailable, StateError) as error:
             self._pause(record.run_id)
             self._give_back(branch, record, lease)
             report("open", f"{type(error).__name__}: {error}")

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agex.agent.durable.records import RunRecord, read_record, written
-from agex.agent.durable.saved_runs import known_call
+from agex.agent.durable.records import RunRecord, known_call, read_record, written
 from agex.errors import StateConflict, StateCorrupt, StateError
 
 __all__ = ["WaitingRun", "decide", "leave_idle", "waiting_runs"]

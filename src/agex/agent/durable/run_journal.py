@@ -18,6 +18,7 @@ from agex.agent.durable.records import (
     CallRecord,
     CallState,
     ExchangeRecord,
+    KnownCall,
     MeansRecord,
     MessageRecord,
     ObservationRecord,
@@ -27,6 +28,7 @@ from agex.agent.durable.records import (
     Status,
     TurnRecord,
     UsageRecord,
+    known_call,
     read_record,
     written,
 )
@@ -40,15 +42,6 @@ if TYPE_CHECKING:
     from agex.state.working.view import RunLog
 
 __all__ = ["GIVEN", "Answer", "KnownCall", "Made", "RunJournal", "Saved", "Waits"]
-
-
-@dataclass(frozen=True)
-class KnownCall:
-    """A call as it is recorded."""
-
-    record: CallRecord
-    values: Mapping[str, Any]
-    """``args``, ``kwargs``, and ``result``, ``error`` or ``approved`` where there is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +167,19 @@ class RunJournal:
         left = self._left()
         if left and not self._is_in_doubt:
             raise _mismatch(left[0], "the end of the action")
+
+    def rewind(self) -> bool:
+        """Let the action be run again from its beginning, with the results of the calls that it made.
+
+        Returns:
+            False where it made none, or they are not kept: then there is nothing to be given back.
+        """
+        if self._log is None:
+            return False
+        keys = self._log.keys(self._key("call", f"{self._action}."))
+        self._known.update(known_call(self._log.read(key), key) for key in keys)
+        self._number, self._is_in_doubt = 0, False
+        return bool(keys)
 
     def _left(self) -> list[CallRecord]:
         """Return the recorded calls of the action that it did not come to yet."""

@@ -10,19 +10,19 @@ from typing import Any, Protocol
 from agex import values
 from agex.agent.durable.host_calls import HostCall
 from agex.agent.durable.records import (
-    CallRecord,
     ExchangeRecord,
     MeansRecord,
     OpeningRecord,
     RunRecord,
     Status,
     TurnRecord,
+    known_call,
     read_record,
 )
 from agex.agent.durable.run_journal import KnownCall, Saved
 from agex.errors import StateCorrupt, StateError
 
-__all__ = ["RunInfo", "known_call", "load", "named_inputs", "open_runs", "record_of", "runs", "the_one"]
+__all__ = ["RunInfo", "load", "named_inputs", "open_runs", "record_of", "runs", "the_one"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,24 +181,6 @@ def record_of(state: Any, run_id: str) -> tuple[RunRecord, Mapping[str, Any]]:
 
 def _call(held: _Entries, key: str) -> tuple[str, KnownCall]:
     return known_call(held.entry(key), key)
-
-
-def known_call(entry: Any, key: str) -> tuple[str, KnownCall]:
-    """Return the key and the record of a call from its entry.
-
-    Raises:
-        StateCorrupt: it is none.
-    """
-    record = read_record(CallRecord, entry, key)
-    if not key.endswith(f"/call/{record.key}"):
-        raise StateCorrupt(f"The entry {key!r} says that it is of call {record.key!r}")
-    if (
-        record.state in ("returned", "raised")
-        and not record.reason
-        and not {"result", "error"} & entry.keys()
-    ):
-        raise StateCorrupt(f"The entry {key!r} has no result")
-    return record.key, KnownCall(record, {name: value for name, value in entry.items() if name != "record"})
 
 
 def _inputs(held: _Entries, key: str | None) -> Mapping[str, Any]:

@@ -52,6 +52,7 @@ from agex.errors import (
     AgexError,
     CheckError,
     DefinitionError,
+    IsolationUnavailable,
     LLMFail,
     ReplayMismatch,
     StateError,
@@ -414,8 +415,7 @@ class Invocation:
         self.ledger.resume()
         if self._journal is not None:
             last_turn = turn + self.plan.max_iterations
-            branch = self._journal.record.branch
-            self._journal.take(Answer(text=answer), last_turn=last_turn, branch=branch)
+            self._journal.take(Answer(text=answer), last_turn=last_turn, branch=self._journal.record.branch)
         yield self.plan.event(SystemNoteEvent, turn, message=f"{ANSWERED}{answer}")
         talk = self._talk
         assert talk is not None
@@ -430,7 +430,7 @@ class Invocation:
         except StateError:
             self.call.leave()
             raise  # what could not be committed is said already
-        except (TaskSuspended, ReplayMismatch):
+        except (TaskSuspended, ReplayMismatch, IsolationUnavailable):
             self.call.abandon()
             raise  # the action is run again, from its beginning
         except BaseException as error:
