@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agex.agent.call.budget import Ledger
 from agex.agent.durable.host_calls import HostCall
@@ -91,6 +91,16 @@ class Made:
     """The text that it printed then."""
 
 
+class Steps(Protocol):
+    """The journal of another engine, in the place of a state's."""
+
+    def admit(
+        self, wanted: HostCall, key: str, *, repeats: bool, decide: Callable[[], Answer | None]
+    ) -> Made: ...
+
+    def over(self, made: Made, state: CallState, outcome: Mapping[str, Any], out: str) -> None: ...
+
+
 class RunJournal:
     """The record of a run in a state; in memory only where the state keeps none.
 
@@ -138,6 +148,8 @@ class RunJournal:
         self._is_in_doubt = False
         """Whether a call of the action was, so that the code need not come to those after it."""
         self._lock = threading.RLock()
+        self.steps: Steps | None = None
+        """Of another engine, which keeps the calls."""
 
     @property
     def is_durable(self) -> bool:
@@ -346,6 +358,9 @@ class RunJournal:
             self._number += 1
             key = f"{self._action}.{self._number:04}"
         wanted = call(f"{self.record.run_id}/{key}")
+        if self.steps is not None:
+            answer = lambda: decide(wanted) if needs_approval(wanted) else None  # noqa: E731
+            return self.steps.admit(wanted, key, repeats=repeats, decide=answer)
         known = self._known.get(key)
         if known is not None:
             return self._again(key, wanted, known, repeats=repeats, decide=decide)
@@ -434,6 +449,9 @@ class RunJournal:
     def _over(self, made: Made, state: CallState, outcome: dict[str, Any], out: str = "") -> None:
         if made.call is not made.wanted:
             outcome["approved"] = (made.call.args, dict(made.call.kwargs))
+        if self.steps is not None:
+            self.steps.over(made, state, outcome, out)
+            return
         self._write(made.key, made.wanted, state, outcome, last=True, out=out)
 
     def _suspend(self, key: str, call: HostCall) -> None:
