@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from agex.agent import AsyncTask, Task
 from agex.agent.call.call import Call
-from agex.agent.durable.carriers import LeaseLost, RunReleased
+from agex.agent.durable.carriers import PLACE_LOST, LeaseLost, RunReleased
 from agex.agent.durable.decisions import leave_idle
 from agex.agent.durable.records import RunRecord
 from agex.agent.durable.saved_runs import open_runs
@@ -20,7 +20,6 @@ from agex.agent.task.resumption import Resumption
 from agex.durable.leases import Lease, Leases, Standing
 from agex.errors import (
     DefinitionError,
-    IsolationUnavailable,
     LLMFail,
     ReplayMismatch,
     StateConflict,
@@ -224,7 +223,7 @@ class Worker:
             report("lost", conflict)
         except (ReplayMismatch, DefinitionError, StateCorrupt) as error:
             self._tell_once("left", branch, record.run_id, record.task, f"{type(error).__name__}: {error}")
-        except (LLMFail, IsolationUnavailable, StateError) as error:
+        except (LLMFail, *PLACE_LOST, StateError) as error:
             self._pause(record.run_id)
             self._give_back(branch, record, lease)
             report("open", f"{type(error).__name__}: {error}")

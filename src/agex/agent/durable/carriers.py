@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from agex.errors import AgexError, StateConflict, StateError
+from agex.errors import (
+    AgexError,
+    IsolationUnavailable,
+    ReplayMismatch,
+    StateConflict,
+    StateError,
+    TaskSuspended,
+)
+from agex.isolation.wire.error_codec import WorkerLost
 
-__all__ = ["Enqueued", "LeaseLost", "RunReleased"]
+__all__ = ["LEFT_OPEN", "PLACE_LOST", "Enqueued", "LeaseLost", "RunReleased"]
 
 
 class Enqueued(AgexError):
@@ -17,3 +25,9 @@ class RunReleased(StateError):
 
 class LeaseLost(StateConflict):
     """The lease could not be renewed in time, or another worker has it."""
+
+
+PLACE_LOST = (IsolationUnavailable, WorkerLost)
+"""The place where guest code ran is gone, outside of an action; its run goes on in another one."""
+LEFT_OPEN = (TaskSuspended, ReplayMismatch, *PLACE_LOST)
+"""After these nothing is committed: the action is run again, from its beginning."""

@@ -26,7 +26,7 @@ from agex.agent.call.events import (
 )
 from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Definition
-from agex.agent.durable.carriers import Enqueued
+from agex.agent.durable.carriers import LEFT_OPEN, Enqueued
 from agex.agent.durable.external_functions import journal_above
 from agex.agent.durable.host_calls import Decision
 from agex.agent.durable.kept_conversation import noted, replay
@@ -52,9 +52,7 @@ from agex.errors import (
     AgexError,
     CheckError,
     DefinitionError,
-    IsolationUnavailable,
     LLMFail,
-    ReplayMismatch,
     StateError,
     TaskCancelled,
     TaskClarify,
@@ -430,7 +428,7 @@ class Invocation:
         except StateError:
             self.call.leave()
             raise  # what could not be committed is said already
-        except (TaskSuspended, ReplayMismatch, IsolationUnavailable):
+        except LEFT_OPEN:
             self.call.abandon()
             raise  # the action is run again, from its beginning
         except BaseException as error:
