@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--pairs", type=int, default=9, help="pairs of runs for each entry (default 9)")
     known = [*sides.SIDES, *peers.PEERS]
     parser.add_argument(
-        "--sides", type=_some_of(known), help="agex, agex60, strict or a peer, with commas between"
+        "--sides", type=_some_of(known), help="agex, agex60, strict, full or a peer, with commas between"
     )
     parser.add_argument("--workloads", type=_some_of(WORKLOADS), help="names, with commas between")
     parser.add_argument("--only-ratios", action="store_true", help="no fixed costs, no run-away programs")

@@ -1,4 +1,4 @@
-"""What the table compares: plain ``exec``, and agex under three policies."""
+"""What the table compares: plain ``exec``, agex under three policies, and full Python at ``kernel``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from bench.sandbox import registrations
 
 from agex.errors import SandboxError
+from agex.isolation import executor_of
 from agex.sandbox import Limits, Policy, Sandbox
 
 __all__ = ["SIDES", "Native", "Refused", "Side"]
@@ -78,8 +79,27 @@ class Agex(Side):
         return run
 
 
+class Full(Side):
+    """Full Python at level ``kernel``, in a session that stays open: each run is an action of it."""
+
+    clock = staticmethod(time.perf_counter)
+
+    def prepare(self, source: str) -> Run:
+        session = executor_of("kernel").session(Policy.default(), Limits(seconds=60.0), {}, python="full")
+        session.open()
+
+        def run() -> Any:
+            done = session.run(source, echo=False)
+            if done.error is not None:
+                raise done.error
+            return session.look_up("result")
+
+        return run
+
+
 SIDES: dict[str, Callable[[], Side]] = {
     "agex": Agex,
     "agex60": lambda: Agex(registered=True),
     "strict": lambda: Agex(strict=True),
+    "full": Full,
 }

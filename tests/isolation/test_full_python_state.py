@@ -14,6 +14,7 @@ import pytest
 
 from agex import Agent, Live, OutputEvent, UnpicklableVariableError, Versioned
 from agex.isolation.kernel import missing
+from agex.isolation.worker.sealed_objects import _Seals
 from agex.testing import ScriptedModel, python_action
 
 needs_kernel = pytest.mark.skipif(bool(missing()), reason=f"the kernel level does not hold: {missing()}")
@@ -68,6 +69,154 @@ def test_functions_and_classes_of_the_code_are_there_in_the_next_task(level):
     )
     second = "print(a.total(), a.next is b, isinstance(b, Node), scaled(2), p, P(), scaled.__name__)"
     assert outputs(Versioned(), level, first, second)[1] == "3 True True 23 P(x=4) P(x=1) scaled"
+
+
+def test_variables_whose_objects_hold_one_another_still_do(level):
+    first = """
+import xml.etree.ElementTree as ET
+root = ET.fromstring("<a><b/><c/></a>")
+child = root[0]
+kept = {"c": root[1]}
+alone = ET.fromstring("<a><b/></a>")
+"""
+    second = "child.set('n', '1')\nprint(root[0] is child, kept['c'] is root[1], root[0].get('n'), alone[0].get('n'))"
+    assert outputs(Versioned(), level, first, second)[1] == "True True 1 None"
+
+
+def test_an_estimator_is_still_that_of_its_pipeline(level):
+    pytest.importorskip("sklearn")
+    first = """
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+model = LinearRegression()
+pipeline = make_pipeline(model)
+"""
+    second = "pipeline.fit([[1.0], [2.0]], [2.0, 4.0])\nprint(pipeline[-1] is model, round(float(model.coef_[0]), 6))"
+    assert outputs(Versioned(), level, first, second)[1] == "True 2.0"
+
+
+class Alone:
+    """An object that can be pickled only alone, as one can that takes long."""
+
+    pickled = 0
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __reduce__(self) -> Any:
+        Alone.pickled += 1
+        if Alone.pickled > 1:
+            raise TimeoutError("it takes too long")
+        return Alone, (self.name,)
+
+
+def test_objects_that_cannot_be_sealed_together_are_sealed_one_by_one():
+    def in_time(work: Any, _seconds: float) -> Any:
+        Alone.pickled = 0
+        return work()
+
+    seals = _Seals(in_time)
+    sealed, failed = seals.sealed([Alone("a"), Path("p"), (_ for _ in ()), Alone("b")])
+    opened = seals.unsealed(sealed)
+    assert list(failed) == [2]
+    assert "generator" in failed[2]
+    assert [opened[0].name, opened[1], opened[3].name] == ["a", Path("p"), "b"]
+
+
+DECORATED = {
+    "a dataclass whose fields have factories": (
+        """
+from dataclasses import dataclass, field
+@dataclass
+class A:
+    xs: list = field(default_factory=list)
+@dataclass(order=True)
+class B(A):
+    n: int = field(default=3, repr=False)
+b = B([1])
+same = b
+""",
+        "(b.xs, b.n, B().xs, same is b, B.__mro__[1] is A, B([1]) == b)",
+        "([1], 3, [], True, True, True)",
+    ),
+    "one with slots, which is another class than its statement made": (
+        """
+from dataclasses import dataclass, field
+@dataclass(slots=True)
+class Q:
+    a: int
+    b: list = field(default_factory=list)
+    def twice(self):
+        return self.a * 2
+q = Q(4)
+q.b.append(1)
+""",
+        "(q.twice(), q.b, type(q) is Q, Q(1).b, hasattr(q, '__dict__'))",
+        "(8, [1], True, [], False)",
+    ),
+    "an inner one": (
+        """
+from dataclasses import dataclass, field
+class Out:
+    @dataclass
+    class In:
+        xs: list = field(default_factory=list)
+    def make(self):
+        return Out.In([1])
+o = Out()
+i = o.make()
+""",
+        "(o.make().xs, type(i) is Out.In, Out.In().xs)",
+        "([1], True, [])",
+    ),
+    "one that a call makes": (
+        """
+from dataclasses import dataclass, field
+def make():
+    @dataclass
+    class L:
+        xs: list = field(default_factory=list)
+    return L
+L = make()
+l = L([4])
+""",
+        "(l.xs, type(l) is L, L().xs)",
+        "([4], True, [])",
+    ),
+    "what a decorator of the code puts on a class": (
+        """
+def tagged(cls):
+    cls.tag = 't'
+    cls.more = lambda self: self.tag * 2
+    return cls
+@tagged
+class K:
+    pass
+k = K()
+K.later = 7
+""",
+        "(k.tag, k.more(), k.later)",
+        "('t', 'tt', 7)",
+    ),
+    "a decorator that returns something else": (
+        "def five(cls):\n    return 5\n@five\nclass F: pass",
+        "F",
+        "5",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DECORATED)
+def test_decorated_classes_are_there_in_the_next_task(level, what):
+    first, expression, shown = DECORATED[what]
+    assert outputs(Versioned(), level, first, f"print({expression})")[1] == shown
+
+
+def test_a_decorated_class_that_lost_an_attribute_later_is_said(level):
+    lost = "import functools\n@functools.total_ordering\nclass K:\n    a = 1\n    def __lt__(self, other):\n        return 1\n"
+    lost += "    def go(self):\n        return 2\nk = K()\ndel K.go"
+    said = "try:\n    k.a\nexcept Exception as error:\n    print(error)"
+    assert "its go was set or deleted after the class statement" in outputs(Versioned(), level, lost, said)[1]
 
 
 def test_modules_and_their_submodules_are_imported_again(level):

@@ -358,3 +358,45 @@ def test_an_executor_holds_no_policy_that_what_it_grants_leads_to() -> None:
     policy = used()
     gc.collect()
     assert policy() is None
+
+
+def spare_of(session: RemoteSession) -> int | None:
+    """Return the process that waits to become the next worker; None where there is none yet."""
+    zygote = Path(f"/proc/{pid_of(session)}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[1]
+    children = Path(f"/proc/{zygote}/task/{zygote}/children").read_text(encoding="ascii").split()
+    return next((int(child) for child in children if int(child) != pid_of(session)), None)
+
+
+def test_the_next_worker_is_forked_before_it_is_ordered(executor):
+    first = executor.session(Policy.default(), Limits(seconds=5.0), {"rows": [1]})
+    first.run("pass")
+    assert eventually(lambda: spare_of(first) is not None)
+    spare = spare_of(first)
+    second = executor.session(Policy.default(), Limits(seconds=5.0), {"rows": [2]})
+    assert second.run("rows").echo == "[2]"
+    assert pid_of(second) == spare
+    assert first.run("rows").echo == "[1]"
+    first.close()
+    second.close()
+
+
+def test_where_the_waiting_worker_was_killed_another_takes_its_order(executor):
+    first = executor.session(Policy.default(), Limits(seconds=5.0), {})
+    first.run("pass")
+    assert eventually(lambda: spare_of(first) is not None)
+    os.kill(spare_of(first), signal.SIGKILL)
+    second = executor.session(Policy.default(), Limits(seconds=5.0), {"rows": [2]})
+    assert second.run("rows").echo == "[2]"
+    first.close()
+    second.close()
+
+
+def test_the_waiting_worker_ends_with_its_executor():
+    executor = ProcessExecutor()
+    session = executor.session(Policy.default(), Limits(seconds=5.0), {})
+    session.run("pass")
+    assert eventually(lambda: spare_of(session) is not None)
+    spare = spare_of(session)
+    session.close()
+    executor.close()
+    assert eventually(lambda: not is_there(spare))

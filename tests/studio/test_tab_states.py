@@ -240,9 +240,12 @@ async def test_a_file_that_is_dropped_while_looking_back_asks_as_well(site, mode
 
 
 SENT_WHEN_READY = """
-() => new MutationObserver(() => {
-  if (document.getElementById("status").textContent === "Ready") document.getElementById("composer").requestSubmit();
-}).observe(document.getElementById("status"), { childList: true })
+() => {
+  const status = document.getElementById("status");
+  const composer = document.getElementById("composer");
+  const send = () => status.textContent === "Ready" && composer.requestSubmit();
+  new MutationObserver(send).observe(status, { childList: true });
+}
 """
 
 

@@ -128,7 +128,7 @@ class Steps:
         with self._lock:
             self._count += 1
             try:
-                return self._context.copy().run(self._dbos.run_step, {"name": name}, work)
+                return self._context.copy().run(lambda: self._dbos.run_step({"name": name}, work))
             except dbos_errors.DBOSUnexpectedStepError as error:
                 raise ReplayMismatch(f"The run did otherwise than before: {error}", got=name) from error
 

@@ -99,7 +99,8 @@ def _take_getter(encoder: Any, value: Any) -> Any:
 
 def _refuse(_encoder: Any, value: Any) -> Any:
     name = class_name(type(value))
-    if {"__dict__", "__slots__"} & vars(type(value)).keys():  # it has a class statement
+    # Of a class statement, its own or that of a base.
+    if any({"__dict__", "__slots__"} & vars(cls).keys() for cls in type(value).__mro__):
         raise CannotKeep(
             f"its class {name} is not registered; agent.cls({name.rpartition('.')[2]}) allows it"
         )

@@ -129,10 +129,11 @@ class Channel:
         if kind not in {_INLINE, _SHARED}:
             raise ProtocolError(f"a frame is of kind {kind}, which no frame is")
         self._require_within(length, count, total)
-        sizes = [size for (size,) in _SIZE.iter_unpack(self._read(_SIZE.size * count, deadline))]
+        about = self._read(_SIZE.size * count + length, deadline)
+        sizes = [size for (size,) in _SIZE.iter_unpack(memoryview(about)[: _SIZE.size * count])]
         if sum(sizes) != total:
             raise ProtocolError("the parts of a frame are not as long as it says")
-        header = _header(self._read(length, deadline))
+        header = _header(about[_SIZE.size * count :])
         descriptor = self._stream.taken_descriptor()
         if kind == _SHARED:
             memory = _mapped(descriptor, total)

@@ -12,15 +12,20 @@ import inspect
 import itertools
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+import weakref
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agex.sandbox.runtime.provenance import Notes, Statement
 
 if TYPE_CHECKING:
     from agex.isolation.worker.full_python import FullSession
 
-__all__ = ["ClassStatements", "CodeNotes", "FullCode"]
+__all__ = ["DRESSED", "ClassStatements", "CodeNotes", "FullCode"]
 
+T = TypeVar("T")
+
+DRESSED = "__dressed__"
+"""The builtin that compiled code calls with each class that a decorated statement made."""
 _MODULE = "module "
 
 
@@ -53,6 +58,8 @@ class ClassStatements:
         self._notes = notes
         self._made: Notes[Statement] = Notes()
         self._first: Notes[dict[str, Any]] = Notes()
+        self._dressed: Notes[dict[str, Any]] = Notes()
+        self._latest: dict[str, weakref.ref[type]] = {}
 
     def watch(self) -> None:
         """Note each class that guest code makes from now on."""
@@ -64,6 +71,7 @@ class ClassStatements:
             if isinstance(made, type) and type(code) is types.CodeType and self._notes.source(code):
                 self._made.set(made, Statement(body, bases, keywords))
                 self._first.set(made, dict(vars(made)))
+                self._latest[made.__qualname__] = weakref.ref(made)
             return made
 
         def getfile(object: Any) -> str:  # noqa: A002 - the parameter of `inspect.getfile`
@@ -71,19 +79,47 @@ class ClassStatements:
             return find_file(object) if statement is None else statement.body.__code__.co_filename
 
         setattr(builtins, build.__name__, build_noted)
+        setattr(builtins, DRESSED, self.dressed)
         inspect.getfile = getfile
 
     def of(self, cls: type) -> Statement | None:
         """Return the statement that made a class of guest code; None for any other class."""
         return self._made.get(cls)
 
-    def altered(self, cls: type) -> frozenset[str]:
-        """Return the public names that were set or deleted on a class since its statement ended."""
-        first, now = self._first.get(cls), vars(cls)
+    def dressed(self, made: T) -> T:
+        """Note that the decorators of a class statement are done; compiled code calls this last.
+
+        One of them may have made another class in place of the statement's: ``dataclass(slots=True)`` does.
+        """
+        if isinstance(made, type):
+            if self.of(made) is None:
+                self._succeed(made)
+            self._dressed.set(made, dict(vars(made)))
+        return made
+
+    def _succeed(self, made: type) -> None:
+        """Note the statement of the class that another one replaces."""
+        found = self._latest.get(made.__qualname__)
+        former = None if found is None else found()
+        statement = None if former is None else self.of(former)
+        if former is not None and statement is not None and former.__bases__ == made.__bases__:
+            self._made.set(made, statement)
+            self._first.set(made, self._first.get(former) or {})
+
+    def altered(self, cls: type, *, dressed: bool) -> frozenset[str]:
+        """Return the public names that were set or deleted on a class since its statement ended.
+
+        With *dressed* also those that a decorator of the statement set or deleted.
+        """
+        first, now = self._first.get(cls), dict(vars(cls))
         if first is None:
             return frozenset()
-        names = {name for name in first.keys() | now.keys() if not _is_special(name)}
-        return frozenset(name for name in names if first.get(name, _NONE) is not now.get(name, _NONE))
+        done = self._dressed.get(cls) or first
+        names = {name for name in first.keys() | done.keys() | now.keys() if not _is_special(name)}
+        pairs = [(done, now), (first, done)] if dressed else [(done, now)]
+        return frozenset(
+            name for name in names for a, b in pairs if a.get(name, _NONE) is not b.get(name, _NONE)
+        )
 
 
 _NONE = object()
@@ -140,7 +176,7 @@ class FullCode:
         return self.is_guest_class(value)
 
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
-        return self._session.statements.altered(value)
+        return self._session.statements.altered(value, dressed=dressed)
 
     def written(self, value: object) -> object:
         return value

@@ -8,7 +8,7 @@ import linecache
 import types
 from collections.abc import Iterator
 
-from agex.isolation.worker.full_code import CodeNotes
+from agex.isolation.worker.full_code import DRESSED, CodeNotes
 from agex.sandbox.runtime.scopes import defined_in
 
 __all__ = ["Programs"]
@@ -55,6 +55,10 @@ class Programs:
         self, source: str, filename: str, tree: ast.Module | ast.Expression, flags: int = 0
     ) -> types.CodeType:
         """Compile a tree; keep its source for tracebacks, for `inspect` and for the next worker."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and node.decorator_list:
+                dressed = ast.Name(DRESSED, ast.Load())
+                node.decorator_list.insert(0, ast.copy_location(dressed, node.decorator_list[0]))
         mode = "eval" if isinstance(tree, ast.Expression) else "exec"
         code: types.CodeType = compile(tree, filename, mode, flags, dont_inherit=True)
         lines = source.splitlines(keepends=True)

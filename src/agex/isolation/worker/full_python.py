@@ -309,8 +309,6 @@ class FullSession:
             if os.getpid() != self._process:
                 os._exit(0)  # guest code forked, and its parent goes on
             self._runs -= 1
-            if self._modules is not None:
-                self._modules.note()
             self._print(self._descriptors.take())
             self._clock, self._output = outer, before
             result.enforcement = enforced("none", "signal", self._limits.memory_mb is not None)

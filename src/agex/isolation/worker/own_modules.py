@@ -6,10 +6,10 @@ depend on it; so it is in guarded Python, and so the agent is told.
 
 from __future__ import annotations
 
-import importlib
 import sys
 import types
 from collections.abc import Mapping
+from importlib import machinery
 from pathlib import Path
 
 __all__ = ["OwnModules"]
@@ -20,45 +20,85 @@ _Stamp = tuple[int, int, int]
 class OwnModules:
     """The modules of a workspace.
 
+    They are noted as they are found, before they run. To look through all modules that are loaded would make
+    a worker copy the memory of thousands, which it shares with its zygote.
+
     Args:
         root: its directory, from which modules are imported.
     """
 
     def __init__(self, root: str) -> None:
         self._root = f"{root.rstrip('/')}/"
-        self._stamps: dict[str, _Stamp | None] = {}
+        self._installed = tuple(f"{path.rstrip('/')}/" for path in sys.path if path)
+        self._found: dict[str, _Stamp | None] = {}
+        sys.path_hooks.insert(0, self._finder)
         sys.path.insert(0, root)
 
-    def note(self) -> None:
-        """Note the files of the modules that are imported by now."""
-        found = self._modules()
-        self._stamps = {
-            name: self._stamps[name] if name in self._stamps else _stamp(str(module.__file__))
-            for name, module in found.items()
-        }
+    def _finder(self, folder: str) -> _Finder:
+        """Return the finder of a folder of the workspace.
+
+        Raises:
+            ImportError: it is another one; the next hook is asked.
+        """
+        if not f"{folder}/".startswith(self._root):
+            raise ImportError(f"{folder} is not in the workspace")
+        return _Finder(folder, self._found)
 
     def forget_changed(self) -> None:
         """Let modules whose files changed be imported anew, and files that are new be found."""
-        importlib.invalidate_caches()
+        self._forget_folders()
         found = self._modules()
-        changed = {
-            name
-            for name, stamp in self._stamps.items()
-            if name in found and _stamp(str(found[name].__file__)) != stamp
-        }
+        stamps = {name: _stamp(str(module.__file__)) for name, module in found.items()}
+        changed = {name for name, stamp in stamps.items() if stamp != self._found[name]}
         while changed:
-            for name in changed:
-                sys.modules.pop(name, None)
-                self._stamps.pop(name, None)
             gone = {name: found.pop(name) for name in changed}
+            for name in gone:
+                sys.modules.pop(name, None)
             changed = {name for name, module in found.items() if _depends(module, gone)}
 
+    def _forget_folders(self) -> None:
+        """Let new files be found in every folder but those of the installation, which do not change."""
+        for path, finder in list(sys.path_importer_cache.items()):
+            if finder is None:
+                del sys.path_importer_cache[path]
+            elif self._may_change(f"{path}/") and hasattr(finder, "invalidate_caches"):
+                finder.invalidate_caches()
+
+    def _may_change(self, folder: str) -> bool:
+        return folder.startswith(self._root) or not folder.startswith(self._installed)
+
     def _modules(self) -> dict[str, types.ModuleType]:
+        loaded = ((name, sys.modules.get(name)) for name in self._found)
         return {
             name: module
-            for name, module in list(sys.modules.items())
+            for name, module in loaded
             if type(module) is types.ModuleType and str(vars(module).get("__file__")).startswith(self._root)
         }
+
+
+class _Finder(machinery.FileFinder):
+    """A finder that notes the names of the modules that it finds.
+
+    Args:
+        folder: that it looks in.
+        found: gets the names, with the stamps of the files.
+    """
+
+    def __init__(self, folder: str, found: dict[str, _Stamp | None]) -> None:
+        super().__init__(
+            folder,
+            (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+            (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES),
+            (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
+        )
+        self._found = found
+
+    def find_spec(self, fullname: str, target: types.ModuleType | None = None) -> machinery.ModuleSpec | None:
+        spec = super().find_spec(fullname, target)
+        is_to_run = target is not None or fullname not in sys.modules
+        if is_to_run and spec is not None and spec.origin is not None:
+            self._found[fullname] = _stamp(spec.origin)
+        return spec
 
 
 def _stamp(file: str) -> _Stamp | None:

@@ -7,7 +7,7 @@ level that made them; the host and guarded workers never do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 
@@ -19,6 +19,21 @@ __all__ = ["SealedInboundCode", "SealedStoredCode"]
 
 _SECONDS = 3.0
 """Seconds for the pickling of one object, which runs its code: less than a worker may take for all."""
+_LOADING_SECONDS = 8.0
+"""Seconds for the loading of all objects in one seal."""
+
+
+class _Apart(NamedTuple):
+    """Objects that were pickled one by one, each in a list of its own; no bytes for one that cannot be."""
+
+    pickled: tuple[bytes, ...]
+
+
+def _loaded(sealed: bytes) -> Sequence[Any]:
+    found: Sequence[Any] = cloudpickle.loads(sealed)
+    if isinstance(found, _Apart):
+        return [cloudpickle.loads(each)[0] if each else None for each in found.pickled]
+    return found
 
 
 class _Seals(SealingCode):
@@ -36,14 +51,18 @@ class _Seals(SealingCode):
         whole, why = self._pickled(found)
         if not why:
             return whole, {}
-        failed = {place: why for place, each in enumerate(found) if (why := self._pickled([each])[1])}
+        single = [self._pickled([each]) for each in found]
+        failed = {place: why for place, (_, why) in enumerate(single) if why}
         rest = [None if place in failed else each for place, each in enumerate(found)]
-        whole, why = self._pickled(rest)
-        return (b"", dict.fromkeys(range(len(found)), why)) if why else (whole, failed)
+        whole, why = self._pickled(rest) if failed else (b"", why)
+        if not why:
+            return whole, failed
+        # Together they take too long, and alone they do not: kept apart, they share nothing any more.
+        return cloudpickle.dumps(_Apart(tuple(pickled for pickled, _ in single))), failed
 
     def unsealed(self, sealed: bytes) -> Sequence[Any]:
         """Return the objects in the bytes; their code runs."""
-        loaded: Sequence[Any] = self._in_time(lambda: cloudpickle.loads(sealed), _SECONDS)
+        loaded: Sequence[Any] = self._in_time(lambda: _loaded(sealed), _LOADING_SECONDS)
         return loaded
 
     def _pickled(self, found: Sequence[Any]) -> tuple[bytes, str]:

@@ -23,7 +23,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from agex.isolation.executor import Python
 from agex.isolation.rpc.host_proxies import Stubs
@@ -39,6 +39,12 @@ from agex.values.checks.opcode_audit import compile_patterns
 __all__ = ["main"]
 
 _PR_SET_PDEATHSIG = 1
+_LATE_IMPORTS = ("encodings.ascii", "resource", "_posixsubprocess", "_multiprocessing")
+"""Modules that a worker imports only as it is confined and begins."""
+_QUIET_MS = 50
+"""Milliseconds after an order in which no spare is forked: the worker that it started wants the machine."""
+_TAKEN = b"1"
+"""Answer of a waiting worker to its order."""
 _CONNECTION = 3
 """The descriptor of a forked process that leads to the host."""
 _GIFT = 4
@@ -61,12 +67,18 @@ class Zygote:
         self._ended: dict[int, int] = {}
         """Process number to wait status, of ended workers whose status the host has not asked for."""
         self._template: Template | None = None
+        self._spare: Spare | None = None
+        self._wants_spare = False
         self._ask: Any = None
 
     def run(self) -> None:
         """Obey the host until it hangs up."""
         while True:
-            for descriptor in self._ready():
+            if not (ready := self._ready()):
+                self._wants_spare = False
+                with contextlib.suppress(OSError):  # too many processes: the next order tries again
+                    self._spare = self._forked_ahead()
+            for descriptor in ready:
                 if descriptor in self._forked.values():
                     self._bury(descriptor)
                 elif descriptor == self._control.fileno():
@@ -75,13 +87,15 @@ class Zygote:
                     except (EOFError, ConnectionError):
                         return self._bury_all()
                     self._obey(order, data, descriptors)
+                    self._wants_spare = self._template is not None
 
     def _ready(self) -> list[int]:
-        """Wait until the host sends an order or a forked process has ended."""
+        """Wait for an order or the end of a process; return their descriptors, none if a spare is due."""
         poll = select.poll()
         for descriptor in (self._control.fileno(), *self._forked.values()):
             poll.register(descriptor, select.POLLIN)
-        return [descriptor for descriptor, _ in poll.poll()]
+        is_due = self._wants_spare and self._spare is None
+        return [descriptor for descriptor, _ in poll.poll(_QUIET_MS if is_due else None)]
 
     def _obey(self, order: Mapping[str, Any], data: bytes, descriptors: list[int]) -> None:
         answer: dict[str, Any] = {}
@@ -116,6 +130,9 @@ class Zygote:
 
     def _bury(self, pidfd: int) -> None:
         pid = next(pid for pid, each in self._forked.items() if each == pidfd)
+        if self._spare is not None and self._spare.pid == pid:
+            self._spare.close()
+            self._spare = None
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)  # its group; the number is reserved until it is waited for
@@ -147,35 +164,54 @@ class Zygote:
             os._exit(1)
         return True
 
-    def _part(self, connection: int, parent: int, gift: int | None = None) -> None:
+    def _part(self, connection: int, parent: int) -> None:
         """Keep only the loaded modules of the parent, in a process that was forked from it."""
         _die_with_parent(parent)
         os.setsid()
-        # From numbers that neither copy closes.
-        kept = [
-            fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 16) for each in (connection, gift) if each is not None
-        ]
-        for number, each in enumerate(kept, _CONNECTION):
-            os.dup2(each, number)
-        close_all_but({0, 1, 2, *range(_CONNECTION, _CONNECTION + len(kept))})
+        if self._spare is not None:
+            self._spare.close()
+        _keep_only(connection)
         self._control.detach()
-        self._forked, self._ended = {}, {}
+        self._forked, self._ended, self._spare = {}, {}, None
+
+    def _forked_ahead(self) -> Spare:
+        """Fork the next worker before it is ordered: with large libraries that takes milliseconds."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            gc.freeze()
+            own = os.getpid()
+            pid = os.fork()
+            if pid == 0:
+                ours.detach()
+                self._wait_for_order(theirs.detach(), own)
+        self._forked[pid] = os.pidfd_open(pid)
+        return Spare(pid, ours)
+
+    def _wait_for_order(self, connection: int, zygote: int) -> NoReturn:
+        """Become the worker of the order that the zygote passes on, until this process ends."""
+        try:
+            self._part(connection, zygote)
+            control = socket.socket(fileno=_CONNECTION)
+            order, _, descriptors = receive_order(control)
+            control.sendall(_TAKEN)
+            control.detach()
+        except BaseException:  # noqa: BLE001 - this process must not answer in place of its parent
+            os._exit(1)
+        self._become(order, descriptors)
 
     def _fork(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> int:
-        """Fork a worker; return its process number."""
-        gc.freeze()
-        own = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            self._become(order, descriptors, own)
-        self._forked[pid] = os.pidfd_open(pid)
-        return pid
+        """Give a worker its order; return its process number."""
+        for _ in range(2):  # the one that waited may have been killed, for lack of memory
+            spare, self._spare = self._spare or self._forked_ahead(), None
+            if spare.begin(order, descriptors):
+                return spare.pid
+        raise ChildProcessError("a forked process ends before it gets its order")
 
-    def _become(self, order: Mapping[str, Any], descriptors: Sequence[int], zygote: int) -> None:
+    def _become(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> NoReturn:
         """Run a worker until this process ends."""
         status = 1
         try:
-            self._part(descriptors[0], zygote, *descriptors[1:])
+            _keep_only(*descriptors)
             silent = os.open(os.devnull, os.O_RDWR)
             for standard in (0, 1, 2):
                 os.dup2(silent, standard)
@@ -212,7 +248,50 @@ class Zygote:
         compile_patterns()
         if python == "guarded":
             _prepare(policy)
+        _load_late_imports()
         return Template(policy, classes, stubs)
+
+
+class Spare:
+    """A worker that waits for its order.
+
+    Args:
+        pid: of its process.
+        connection: to it.
+    """
+
+    def __init__(self, pid: int, connection: socket.socket) -> None:
+        self.pid = pid
+        self._connection = connection
+
+    def begin(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> bool:
+        """Give it its order; return whether it could take it."""
+        with self._connection:
+            try:
+                send_order(self._connection, order, b"", descriptors)
+                return self._connection.recv(len(_TAKEN)) == _TAKEN
+            except (BrokenPipeError, ConnectionResetError):
+                return False
+
+    def close(self) -> None:
+        """Let it end, without an order."""
+        self._connection.close()
+
+
+def _keep_only(*descriptors: int) -> None:
+    """Give descriptors the numbers from `_CONNECTION` on, and close all others but the standard ones."""
+    # From numbers that neither copy closes.
+    kept = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 16) for each in descriptors]
+    for number, each in enumerate(kept, _CONNECTION):
+        os.dup2(each, number)
+    close_all_but({0, 1, 2, *range(_CONNECTION, _CONNECTION + len(kept))})
+
+
+def _load_late_imports() -> None:
+    """Do once what each worker would do as it starts: load modules, and free what the import system noted."""
+    for name in _LATE_IMPORTS:
+        importlib.import_module(name)
+    sys.path_importer_cache.clear()
 
 
 def _prepare(policy: Policy) -> None:

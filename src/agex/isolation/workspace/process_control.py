@@ -12,6 +12,8 @@ __all__ = ["ProcessControl", "may_write_mapped"]
 
 _STOP_SECONDS = 5.0
 _AGAIN_SECONDS = 0.0001
+_AT_ONCE = 20
+"""Looks at a worker that has just handed over, without a wait between them: it has microseconds to go."""
 _STANDING = "TtZX"  # stopped, traced, ended: see proc(5)
 _AT_REST = "S" + _STANDING
 _THREADS = 16
@@ -28,6 +30,7 @@ class ProcessControl:
     def __init__(self, pidfd: int) -> None:
         self._pidfd = os.dup(pidfd)
         self._folder = Path("/proc", _number(self._pidfd))
+        self._stat = os.open(self._folder / "stat", os.O_RDONLY | os.O_CLOEXEC)
         self._stands = False
 
     def stop(self, *, wait: bool = True) -> None:
@@ -38,11 +41,15 @@ class ProcessControl:
         """
         self._signal(signal.SIGSTOP)
         self._stands = True
-        due = time.monotonic() + _STOP_SECONDS
-        while wait and not (self._is_one_at_rest() or self._all_stand()):
+        looks, due = 0, time.monotonic() + _STOP_SECONDS
+        while wait and not self._is_still():
+            looks += 1
             if time.monotonic() > due:
                 raise TimeoutError("the worker does not stop")
-            time.sleep(_AGAIN_SECONDS)
+            if looks > _AT_ONCE:
+                time.sleep(_AGAIN_SECONDS)
+            else:
+                os.sched_yield()  # it may wait for this very core
 
     def go_on(self) -> bool:
         """Let a stopped process go on; return whether it was stopped."""
@@ -55,16 +62,12 @@ class ProcessControl:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, number)
 
-    def _is_one_at_rest(self) -> bool:
-        """Return whether there is one thread, which runs nothing before it takes the signal."""
+    def _is_still(self) -> bool:
+        """Return whether no thread runs: one that waits alone takes the signal before it runs again."""
         try:
-            state, *fields = (self._folder / "stat").read_bytes().rpartition(b")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        return fields[_THREADS] == b"1" and state.decode() in _AT_REST
-
-    def _all_stand(self) -> bool:
-        try:
+            state, *fields = os.pread(self._stat, 4096, 0).rpartition(b")")[2].split()
+            if fields[_THREADS] == b"1":
+                return state.decode() in _AT_REST
             return all(map(_stands, (self._folder / "task").iterdir()))
         except (FileNotFoundError, ProcessLookupError):  # it ended
             return True
@@ -74,8 +77,9 @@ class ProcessControl:
         return may_write_mapped(self._folder.name)
 
     def close(self) -> None:
-        """Close the copy of the descriptor."""
+        """Close the descriptors of this object."""
         os.close(self._pidfd)
+        os.close(self._stat)
 
 
 def may_write_mapped(process: str) -> bool:

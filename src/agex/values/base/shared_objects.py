@@ -58,7 +58,7 @@ class Code(Protocol):
         ...
 
     def is_sealed(self, cls: type) -> bool:
-        """Return whether instances of a class are kept as wholes: what they hold is not looked at."""
+        """Return whether instances of a class are kept as wholes, together with others that hold the same."""
         ...
 
     def successors(self, value: Any) -> Iterable[Any]:
@@ -103,6 +103,9 @@ class _Walk:
         self.code: list[tuple[int, Any]] = []
         self.arrays: Counter[int] = Counter()
         self._guest = code
+        self._wholes: list[tuple[int, Any]] = []
+        self._shared_by_all: dict[type, bool] = {}
+        self._in_wholes: dict[int, int] = {}  # the first variable with a whole that holds an object
         self.kinds: list[set[type]] = []
         self._joined: list[int] = []
         self._atoms = set(ATOMS)
@@ -114,6 +117,9 @@ class _Walk:
         for i, value in enumerate(values):
             if type(value) not in ATOMS:
                 self._visit(i, value)
+        if len({i for i, _ in self._wholes}) > 1:
+            for i, whole in self._wholes:
+                self._look_into(whole, i)
 
     def root(self, i: int) -> int:
         while self._joined[i] != i:
@@ -166,9 +172,12 @@ class _Walk:
         if first is None:
             self.owner[each] = i
             return True
+        self._join(first, i)
+        return False
+
+    def _join(self, first: int, i: int) -> None:
         one, other = self.root(first), self.root(i)
         self._joined[max(one, other)] = min(one, other)
-        return False
 
     def _is_hosts(self, each: Any) -> bool:
         """Return whether an object is host code or a host constant, which everything may share."""
@@ -201,6 +210,7 @@ class _Walk:
             self.code.append((i, each))
             return self._guest.successors(each)
         if self._guest.is_sealed(kind):
+            self._wholes.append((i, each))
             return ()
         if self._guest.is_own(kind):
             return gc.get_referents(each)  # over an array or not: its attributes are guest code
@@ -210,6 +220,28 @@ class _Walk:
             values = each.values
             return values.ravel().tolist() if getattr(values.dtype, "hasobject", False) else ()
         return () if package_of(kind) in {"plotly", "polars"} else gc.get_referents(each)
+
+    def _look_into(self, whole: Any, i: int) -> None:
+        """Join the variables with wholes that hold the same object, as a figure and its axes do."""
+        found = [whole]
+        while found:
+            ids = dict(zip(map(id, found), found, strict=True))
+            known = ids.keys() & self._in_wholes.keys()
+            for first in {self._in_wholes[each] for each in known}:
+                self._join(first, i)
+            new = [each for key, each in ids.items() if key not in known]
+            self._in_wholes.update(dict.fromkeys(map(id, new), i))
+            found = gc.get_referents(*new)
+            skipped = {kind for kind in set(map(type, found)) if self._is_everybodys(kind)}
+            found = [each for each in found if type(each) not in skipped]
+
+    def _is_everybodys(self, kind: type) -> bool:
+        """Return whether objects of a type are constants or code, which wholes of any variable may hold."""
+        if kind not in self._shared_by_all:
+            code = (type, types.FunctionType, types.BuiltinFunctionType, enum.Enum)
+            is_shared = kind in ATOMS or any(base in code for base in mro_of(kind)) or _is_atomic(kind)
+            self._shared_by_all[kind] = is_shared
+        return self._shared_by_all[kind]
 
     def _array(self, array: Any, i: int) -> Iterable[Any]:
         """Join the variables whose arrays share memory, in any order; return the objects in the array.
