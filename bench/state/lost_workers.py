@@ -105,13 +105,17 @@ def cut_connections(listener: socket.socket, to: tuple[str, int], patience: floa
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
+    def cut(client: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # it is over already
+            client.shutdown(socket.SHUT_RDWR)
+
     while True:
         client, _ = listener.accept()
         server = socket.create_connection(to)
         for one, other in ((client, server), (server, client)):
             threading.Thread(target=copy, args=(one, other), daemon=True).start()
         if luck.random() < 0.67:
-            timer = threading.Timer(luck.random() * patience * 3, client.shutdown, [socket.SHUT_RDWR])
+            timer = threading.Timer(luck.random() * patience * 3, cut, [client])
             timer.daemon = True
             timer.start()
 

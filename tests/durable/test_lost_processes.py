@@ -32,7 +32,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[list[str]]:
 
 def test_three_workers_of_one_store_make_each_call_once_or_it_is_in_doubt(store: list[str]) -> None:
     command = [sys.executable, "-m", "bench.state.lost_workers", "--runs", "6", "--workers", "3", *store]
-    chances = ["--isolation", "none", "--patience", "1.5", "--pause", "0.05"]
+    chances = ["--isolation", "none", "--patience", "4", "--pause", "0.05", "--limit", "120"]
     done = subprocess.run([*command, *chances], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
