@@ -71,6 +71,29 @@ def test_functions_and_classes_of_the_code_are_there_in_the_next_task(level):
     assert outputs(Versioned(), level, first, second)[1] == "3 True True 23 P(x=4) P(x=1) scaled"
 
 
+@pytest.mark.parametrize("python", ["full", "guarded"])
+def test_functions_have_the_types_of_their_parameters_in_the_next_task(level, python):
+    first = """
+import decimal, typing
+class Foo: pass
+def f(x: int, y: typing.Optional[Foo] = None, *rest: 'decimal.Decimal', k: "list[Foo]" = ()) -> Foo:
+    return x
+def outer():
+    def inner(x: float) -> str: return x
+    return inner
+g = outer()
+def plain(x): return x
+"""
+    second = """
+import inspect, typing
+hints = typing.get_type_hints(f)
+print(hints["x"] is int, hints["return"] is Foo, hints["y"] == typing.Optional[Foo], hints["k"] == list[Foo])
+print(hints["rest"].__name__, typing.get_type_hints(g)["x"].__name__, plain.__annotations__, inspect.signature(g))
+"""
+    printed = outputs(Versioned(), level, first, second, python=python)[1]
+    assert printed == "True True True True\nDecimal float {} (x: 'float') -> 'str'"
+
+
 def test_variables_whose_objects_hold_one_another_still_do(level):
     first = """
 import xml.etree.ElementTree as ET
@@ -81,6 +104,19 @@ alone = ET.fromstring("<a><b/></a>")
 """
     second = "child.set('n', '1')\nprint(root[0] is child, kept['c'] is root[1], root[0].get('n'), alone[0].get('n'))"
     assert outputs(Versioned(), level, first, second)[1] == "True True 1 None"
+
+
+def test_names_of_types_are_there_in_the_next_task(level):
+    first = """
+import typing
+UserId = typing.NewType("UserId", int)
+T = typing.TypeVar("T", bound=int)
+P = typing.ParamSpec("P")
+ids = [UserId, {"t": T}]
+"""
+    second = "print(UserId(3), UserId.__supertype__, UserId is ids[0], T is ids[1]['t'], T.__bound__, P.__name__, UserId)"
+    shown = "3 <class 'int'> True True <class 'int'> P __main__.UserId"
+    assert outputs(Versioned(), level, first, second)[1] == shown
 
 
 def test_an_estimator_is_still_that_of_its_pipeline(level):

@@ -6,7 +6,7 @@ Stopped by: isolation.rpc.policy_codec, isolation.rpc.host_objects.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import pytest
 
@@ -70,6 +70,26 @@ def test_a_member_that_can_neither_be_copied_nor_called_is_named(level):
 
     with pytest.raises(DefinitionError, match="these are neither: Thing"):
         work()
+
+
+@pytest.mark.parametrize("level", LEVELS, ids="-".join)
+def test_its_typed_dicts_are_there_too_even_one_that_contains_itself(level):
+    node: Any = TypedDict("Node", {"size": int, "below": NotRequired[list[Any]]})
+    node.__annotations__["below"] = NotRequired[list[node]]
+    node.__module__ = "tools"
+    module = tools([])
+    vars(module)["Node"] = node
+    agent = scripted(
+        "import tools\nn: tools.Node = tools.Node(size=1)\n"
+        "task_success([n, tools.Node.__name__, sorted(tools.Node.__optional_keys__)])",
+        level,
+    )
+    agent.module(module)
+
+    @agent.task
+    def work() -> list[Any]: ...
+
+    assert work() == [{"size": 1}, "Node", ["below"]]
 
 
 @pytest.mark.parametrize("level", [LEVELS[0], LEVELS[3]], ids="-".join)

@@ -14,6 +14,8 @@ from mcp.server import Server
 from mcp.server.mcpserver import Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
+from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 PIXEL = b"\x89PNG pixel"
 
@@ -76,6 +78,42 @@ def library() -> MCPServer:
     return server
 
 
+class Item(BaseModel):
+    """One line of an order."""
+
+    sku: str
+    amount: int = 1
+    gift: Literal["yes", "no"] | None = None
+
+
+class Order(BaseModel):
+    items: list[Item]
+    note: str = ""
+    parts: list[Order] = []
+
+
+class Receipt(TypedDict):
+    order: Order
+    total: int
+
+
+def shop() -> MCPServer:
+    """Tools that take and give objects."""
+    server = MCPServer("shop")
+
+    @server.tool()
+    def buy(order: Order, copies: int = 1) -> Receipt:
+        """Buy what an order says."""
+        return Receipt(order=order, total=copies * sum(item.amount for item in order.items))
+
+    @server.tool()
+    def orders() -> list[Order]:
+        """List all orders."""
+        return [Order(items=[Item(sku="a")])]
+
+    return server
+
+
 def tool(name: str, **fields: object) -> types.Tool:
     schema = {"type": "object", "properties": {}}
     return types.Tool.model_validate({"name": name, "inputSchema": schema, **fields})
@@ -133,6 +171,19 @@ def hostile(name: str) -> Server:
     return Server(name, instructions=SAY, on_list_tools=listed, on_call_tool=called)
 
 
+def looped(reference: str) -> Server:
+    """A tool whose results are described by a reference that leads nowhere."""
+    schema = {"type": "object", "allOf": [{"$ref": reference}], "$defs": {"loop": {"$ref": "#/$defs/loop"}}}
+
+    async def listed(ctx: object, params: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool("loop", outputSchema=schema), tool("fine")])
+
+    async def called(ctx: object, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return types.CallToolResult(content=[], structured_content={"a": 1})
+
+    return Server("looped", on_list_tools=listed, on_call_tool=called)
+
+
 def endless() -> Server:
     """A list of tools that never ends."""
 
@@ -165,6 +216,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["library"]:
             library().run("stdio")
+        case ["shop"]:
+            shop().run("stdio")
         case ["stubborn"]:
             library().run("stdio")
             hang()
@@ -173,6 +226,8 @@ if __name__ == "__main__":
             uvicorn.run(app, fd=int(descriptor), log_level="warning", ws="none")
         case ["hostile", name]:
             anyio.run(serve, hostile(name))
+        case ["looped", reference]:
+            anyio.run(serve, looped(reference))
         case ["crowded"]:
             anyio.run(serve, crowded())
         case ["endless"]:

@@ -21,8 +21,9 @@ from agex.agent.prompt.listing import LISTING_TOKENS, documentation, listing, to
 from agex.errors import DefinitionError, ToolError
 from agex.mcp import ToolServer
 from agex.mcp.json_values import to_json
-from agex.mcp.schema import Allowance, annotation
-from agex.mcp.tools import _distinct, identifier, one_line
+from agex.mcp.names import distinct, identifier, one_line
+from agex.mcp.schema import Reader
+from agex.mcp.typed_dicts import TypedDicts
 from agex.testing import ScriptedModel, python_action
 
 SERVERS = str(Path(__file__).parent / "servers.py")
@@ -85,7 +86,7 @@ def test_a_tool_gets_its_arguments_under_its_own_names(evil: ModuleType) -> None
 @pytest.mark.parametrize("names", [["same"] * 20_000, ["a", "a_2", *["a"] * 20_000], ["\u202e"] * 20_000])
 def test_equal_names_cost_no_more_than_others(names: list[str]) -> None:
     begun = time.thread_time()
-    made = _distinct(names, "tool")
+    made = distinct(names, "tool")
     assert time.thread_time() - begun < 1  # one pass, no search from the start for each name
     assert len(set(made)) == len(names)
 
@@ -103,7 +104,7 @@ def test_parts_of_a_schema_that_refer_to_each_other_are_looked_at_so_often_only(
         {combined: [{"$ref": "#/$defs/part"}] * 12} if combined != "type" else {"type": ["array"] * 12}
     )
     part |= {"items": {"$ref": "#/$defs/part"}}
-    annotation({combined: [part] * 12}, {"part": part}, Allowance())
+    Reader({"$defs": {"part": part}}, TypedDicts("m", ())).annotation({combined: [part] * 12}, "x")
     assert len(looked) < 2_000
 
 

@@ -90,12 +90,24 @@ def serve_mcp(
     state: Annotated[
         Path | None, typer.Option(help="Keep variables and every step in this directory.")
     ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(metavar="[HOST:]PORT", help="Serve Streamable HTTP here; HOST is 127.0.0.1 by default."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="With --http: a further name by which clients reach it.")
+    ] = None,
 ) -> None:
-    """Offer tasks as tools of an MCP server, over standard input and output."""
+    """Offer tasks as tools of an MCP server, over standard input and output or HTTP.
+
+    The variable AGEX_MCP_TOKEN holds the token that clients of --http have to send, if they have to.
+    """
     from agex.cli.serve import serve_tasks
+    from agex.cli.serve_http import HttpAddress
 
     with _Reporting():
-        serve_tasks(tasks, model, state=state)
+        address = HttpAddress.read(http, allow_host or ()) if http is not None else None
+        serve_tasks(tasks, model, state=state, http=address)
 
 
 @app.command()

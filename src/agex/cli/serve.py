@@ -6,7 +6,7 @@ import asyncio
 import importlib.util
 import inspect
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,19 +18,31 @@ from pydantic_core import PydanticSerializationError
 
 from agex import Disk, Versioned
 from agex.cli.run import find_task
+from agex.cli.serve_calls import ANSWER, KEEP_SECONDS, KeptCalls, TaskCall, answer_in
+from agex.cli.serve_http import HttpAddress, serve_http
 from agex.errors import AgexError, DefinitionError
 
 if TYPE_CHECKING:
     from mcp.server import Server
-    from mcp.types import CallToolRequestParams, CallToolResult, Tool
+    from mcp.types import CallToolRequestParams, CallToolResult, InputRequiredResult, Tool
+
+    from agex.agent import Run
+    from agex.cli.serve_calls import Request
 
 __all__ = ["TaskTool", "serve_tasks"]
 
 
-def serve_tasks(addresses: Sequence[str], model: str | None, *, state: Path | None = None) -> None:
+def serve_tasks(
+    addresses: Sequence[str],
+    model: str | None,
+    *,
+    state: Path | None = None,
+    http: HttpAddress | None = None,
+) -> None:
     """Serve the tasks at these addresses over standard input and output, until the input ends.
 
-    With *state*, they share the versioned state in that directory, which is made where there is none.
+    With *state*, they share the versioned state in that directory, which is made where there is none. With
+    *http*, they are served there, until the process is told to end.
 
     Raises:
         DefinitionError: no SDK is installed, there is no such task, or JSON cannot say what it takes or
@@ -45,7 +57,8 @@ def serve_tasks(addresses: Sequence[str], model: str | None, *, state: Path | No
         names = [tool.name for tool in tools]
         if len(set(names)) < len(names):
             raise DefinitionError(f"Two tasks have one name: {', '.join(names)}. Tools have one each.")
-        asyncio.run(_serve(_server(tools)))
+        server = _server(tools)
+        asyncio.run(_serve(server) if http is None else serve_http(server, http))
     finally:
         if kept is not None:
             kept.close()
@@ -96,13 +109,38 @@ class TaskTool:
             output_schema=self._output_schema,
         )
 
-    async def call(self, arguments: dict[str, Any]) -> CallToolResult:
-        """Run the task; a failure is described in the result, for the calling program."""
-        from mcp.types import CallToolResult, TextContent
+    async def call(
+        self, request: Request, arguments: dict[str, Any], kept: KeptCalls
+    ) -> CallToolResult | InputRequiredResult:
+        """Run the task; a failure is described in the result, for the calling program.
+
+        Args:
+            request: of the client.
+            arguments: as JSON.
+            kept: where the call waits if its client has to answer a question.
+        """
+
+        async def begin() -> Run[Any] | InputRequiredResult:
+            given = self._arguments.model_validate_json(json.dumps(arguments), strict=True)
+            return await TaskCall(self._task, kept).begin(request, _given(given))
+
+        return await self._answered(begin())
+
+    async def go_on(
+        self, request: Request, call: TaskCall, answer: str | None
+    ) -> CallToolResult | InputRequiredResult:
+        """Go on with a call whose client was asked something."""
+        return await self._answered(call.go_on(request, answer))
+
+    async def _answered(
+        self, step: Awaitable[Run[Any] | InputRequiredResult]
+    ) -> CallToolResult | InputRequiredResult:
+        from mcp.types import CallToolResult, InputRequiredResult, TextContent
 
         try:
-            given = self._arguments.model_validate_json(json.dumps(arguments), strict=True)
-            run = await self._task.arun(**_given(given))
+            run = await step
+            if isinstance(run, InputRequiredResult):
+                return run
             made = self._result.dump_python(run.value, mode="json")
         except (AgexError, ValidationError, PydanticSerializationError) as error:
             text = f"{type(error).__name__}: {error}"
@@ -155,6 +193,7 @@ def _needs_json(name: str, what: str) -> Iterator[None]:
 def _server(tools: Sequence[TaskTool]) -> Server[Any]:
     from mcp import MCPError
     from mcp.server import Server
+    from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
     from mcp.types import INVALID_PARAMS, ListToolsResult
 
     by_name = {tool.name: tool for tool in tools}
@@ -162,15 +201,32 @@ def _server(tools: Sequence[TaskTool]) -> Server[Any]:
     async def list_tools(context: Any, params: Any) -> ListToolsResult:
         return ListToolsResult(tools=[tool.described() for tool in tools])
 
-    async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
+    kept = KeptCalls()
+
+    async def call_tool(
+        request: Request, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
         if params.name not in by_name:
             known = ", ".join(by_name)
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}; there are: {known}")
-        return await by_name[params.name].call(params.arguments or {})
+        tool = by_name[params.name]
+        if params.request_state is None:
+            return await tool.call(request, params.arguments or {}, kept)
+        waiting = kept.take(params.request_state)
+        if waiting is None:
+            raise MCPError(INVALID_PARAMS, f"no call of {params.name!r} waits for this answer any more")
+        answer = (params.input_responses or {}).get(ANSWER)
+        return await tool.go_on(request, waiting, answer_in(answer))
 
     from agex import __version__
 
-    return Server("agex", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+    server: Server[Any] = Server(
+        "agex", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool
+    )
+    # The SDK seals the names of calls that wait: to the tool, its arguments and the token.
+    security = RequestStateSecurity.ephemeral(ttl=KEEP_SECONDS)
+    server.middleware.append(RequestStateBoundary(security, default_audience="agex"))
+    return server
 
 
 async def _serve(server: Server[Any]) -> None:

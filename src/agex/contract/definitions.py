@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import keyword
 import sys
 import types
 import typing
@@ -44,6 +45,7 @@ __all__ = [
     "class_methods",
     "columns_text",
     "definitions",
+    "function_records",
     "named_records",
     "own_doc",
     "schemas",
@@ -88,6 +90,22 @@ def named_records(annotation: Any, scope: Scope) -> dict[str, Any]:
         if is_record(cls) and cls.__name__.isidentifier():
             found.setdefault(cls.__name__, cls)
     return found
+
+
+def function_records(functions: Iterable[Any]) -> list[type]:
+    """Return the classes of data that the signatures of host functions lead to, each but once.
+
+    Annotations that are still text are left out: nothing is evaluated.
+    """
+    named: list[Any] = []
+    for function in functions:
+        try:
+            signature = inspect.signature(function, follow_wrapped=False)
+        except (TypeError, ValueError):  # a builtin need not have one
+            continue
+        written = [signature.return_annotation, *(each.annotation for each in signature.parameters.values())]
+        named += [each for each in written if each is not signature.empty and not isinstance(each, str)]
+    return [cls for cls in _reached(named, Scope()) if is_record(cls)]
 
 
 def _reached(annotations: Iterable[Any], scope: Scope) -> list[type]:
@@ -343,7 +361,8 @@ def _key(cls: Any, name: str, hint: Any) -> str:
         required = typing_extensions.Required in qualifiers
     written = _type(annotation)
     is_said = required or written.startswith(("NotRequired[", "Required["))
-    return line(f"{name}: {written}" if is_said else f"{name}: NotRequired[{written}]")
+    shown = name if name.isidentifier() and not keyword.iskeyword(name) else short_repr(name, 80)
+    return line(f"{shown}: {written}" if is_said else f"{shown}: NotRequired[{written}]")
 
 
 def _field(name: str, annotation: Any, default: str, notes: str = "") -> str:

@@ -36,9 +36,6 @@ def to_json(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: allowance.copy(value, name, 0) for name, value in arguments.items()}
 
 
-"""Gives the name of a class, whose metaclass may be the caller's and answer for itself."""
-
-
 class _Allowance:
     """Copies JSON data while it stays within the limits of one call."""
 

@@ -22,7 +22,8 @@ from weakref import finalize
 
 from agex.errors import DefinitionError, ToolError
 from agex.mcp.json_values import from_result, message_of
-from agex.mcp.tools import DOC_CHARS, identifier, is_wrapped, make_module, one_line
+from agex.mcp.names import identifier, one_line
+from agex.mcp.tools import DOC_CHARS, is_wrapped, make_module
 from agex.models import background
 
 if TYPE_CHECKING:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
-import keyword
-import re
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agex.mcp.json_values import to_json
-from agex.mcp.schema import Allowance, annotation, is_short
+from agex.mcp.names import distinct, one_line
+from agex.mcp.schema import Reader, is_short
+from agex.mcp.typed_dicts import TypedDicts
 
 if TYPE_CHECKING:
     from mcp.types import Tool
 
-__all__ = ["CallTool", "identifier", "is_wrapped", "make_module", "one_line"]
+__all__ = ["CallTool", "is_wrapped", "make_module"]
 
 CallTool: TypeAlias = "Callable[[Tool, dict[str, Any]], Any]"
 """Calls a tool with JSON data; returns its value."""
 
-NAME_CHARS = 64
 LINE_CHARS = 120
 """Of a description where only its first line is shown."""
 DOC_CHARS = 1_000
@@ -39,47 +40,21 @@ class _Omitted:
 OMITTED = _Omitted()
 
 
-def identifier(text: str, fallback: str) -> str:
-    """Return *text* as a public Python name."""
-    name = re.sub(r"[^0-9A-Za-z_]+", "_", text)[:NAME_CHARS].strip("_")
-    if not name or name[0].isdigit():
-        name = f"{fallback}_{name}".rstrip("_")
-    return f"{name}_" if keyword.iskeyword(name) else name
-
-
-def _distinct(names: Iterable[str], fallback: str) -> list[str]:
-    """Return identifiers for *names*, each but once."""
-    taken: dict[str, None] = {}
-    numbers: dict[str, int] = {}
-    """The last one of each name: counted anew for each of many equal names, they would cost the square."""
-    for name in names:
-        base = made = identifier(name, fallback)
-        while made in taken:
-            numbers[base] = numbers.get(base, 1) + 1
-            made = f"{base}_{numbers[base]}"
-        taken[made] = None
-    return list(taken)
-
-
-def one_line(text: str | None, limit: int) -> str:
-    """Return a stranger's text as one line of printable characters that closes no quotation of ours."""
-    line = "".join(char for char in " ".join((text or "").split()) if char.isprintable())
-    line = line.replace('"""', "'''").replace("```", "'''").rstrip('\\"')
-    return line if len(line) <= limit else f"{line[:limit].rstrip()} ..."
-
-
 def make_module(name: str, doc: str, tools: Iterable[Tool], call: CallTool) -> ModuleType:
-    """Return a module with one function for each tool."""
+    """Return a module with one function for each tool, and the TypedDicts that their signatures name."""
     tools = list(tools)
     module = ModuleType(name, doc)
-    for own, tool in zip(_distinct((tool.name for tool in tools), "tool"), tools, strict=True):
-        vars(module)[own] = _function(own, name, tool, call)
+    names = distinct((tool.name for tool in tools), "tool")
+    classes = TypedDicts(name, {*names, *dir(builtins), *typing.__all__})
+    for own, tool in zip(names, tools, strict=True):
+        vars(module)[own] = _function(own, name, tool, call, classes)
+    vars(module).update(classes.by_name())
     return module
 
 
-def _function(name: str, home: str, tool: Tool, call: CallTool) -> Callable[..., Any]:
+def _function(name: str, home: str, tool: Tool, call: CallTool, classes: TypedDicts) -> Callable[..., Any]:
     parameters = _parameters(tool.input_schema)
-    signature = _signature(tool, parameters)
+    signature = _signature(name, tool, parameters, classes)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs).arguments
@@ -108,27 +83,27 @@ def _parameters(schema: Mapping[str, Any]) -> dict[str, str] | None:
     if not all(isinstance(one, str) and one in properties for one in required):
         return None
     names = list(dict.fromkeys([*required, *properties]))
-    return dict(zip(_distinct(names, "argument"), names, strict=True)) if len(names) <= PARAMETERS else None
+    return dict(zip(distinct(names, "argument"), names, strict=True)) if len(names) <= PARAMETERS else None
 
 
-def _signature(tool: Tool, parameters: Mapping[str, str] | None) -> inspect.Signature:
+def _signature(
+    name: str, tool: Tool, parameters: Mapping[str, str] | None, classes: TypedDicts
+) -> inspect.Signature:
     schema = tool.input_schema
-    allowance = Allowance()
-    answer = _answer(tool, allowance)
+    reader = Reader(schema, classes)
     if parameters is None:
         rest = inspect.Parameter("arguments", inspect.Parameter.VAR_KEYWORD, annotation=Any)
-        return inspect.Signature([rest], return_annotation=answer)
-    definitions = _definitions(schema)
+        return inspect.Signature([rest], return_annotation=_answer(name, tool, classes, reader.parts))
     made = [
         inspect.Parameter(
             own,
             inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=_default(schema, name),
-            annotation=annotation(schema["properties"][name], definitions, allowance),
+            default=_default(schema, given),
+            annotation=reader.annotation(schema["properties"][given], f"{name}_{own}"),
         )
-        for own, name in parameters.items()
+        for own, given in parameters.items()
     ]
-    return inspect.Signature(made, return_annotation=answer)
+    return inspect.Signature(made, return_annotation=_answer(name, tool, classes, reader.parts))
 
 
 def _default(schema: Mapping[str, Any], name: str) -> Any:
@@ -139,17 +114,12 @@ def _default(schema: Mapping[str, Any], name: str) -> Any:
     return default if is_short(default) else OMITTED
 
 
-def _definitions(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = schema.get("$defs", schema.get("definitions", {}))
-    return found if isinstance(found, Mapping) else {}
-
-
-def _answer(tool: Tool, allowance: Allowance) -> Any:
+def _answer(name: str, tool: Tool, classes: TypedDicts, parts: int) -> Any:
     schema = tool.output_schema
     if schema is None:
         return Any
     described = schema["properties"]["result"] if is_wrapped(tool) else schema
-    return annotation(described, _definitions(schema), allowance)
+    return Reader(schema, classes, parts).annotation(described, f"{name}_result")
 
 
 def is_wrapped(tool: Tool) -> bool:

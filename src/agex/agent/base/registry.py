@@ -253,7 +253,7 @@ class Registry(AgentSettings):
             module,
             name=module.__name__,
             visibility=visibility,
-            include=include,
+            include=_with_classes(include, module),
             exclude=exclude,
             recursive=False,
             external=external,
@@ -329,6 +329,16 @@ def _is_module_name(text: str) -> bool:
     """Return whether a text is the name of a module that can be imported; nothing is imported for it."""
     top = text.partition(".")[0]
     return top.isidentifier() and importlib.util.find_spec(top) is not None
+
+
+def _with_classes(include: Any, module: ModuleType) -> Any:
+    """Return a pattern that lets the classes of a module through as well: signatures name them."""
+    classes = [name for name, value in vars(module).items() if isinstance(value, type)]
+    if isinstance(include, str):
+        return (include, *classes)
+    if callable(include):
+        return lambda name: name in classes or include(name)
+    return (*include, *classes) if isinstance(include, Iterable) else include
 
 
 def _name_of(thing: Any, given: str | None = None) -> str:

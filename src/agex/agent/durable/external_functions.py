@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any, Literal, NoReturn, Protocol
 
+from typing_extensions import is_typeddict
+
 from agex._interpreter.threads import off_loop
 from agex.agent.call.call import Call, current_call, host_time, runs_on
 from agex.agent.call.host_errors import HostFault
@@ -107,7 +109,7 @@ def external_module(one: Acting, members: Mapping[str, Any]) -> ModuleType:
                 name=f"{one.name}.{name}", target=value, external=one.external, approval=one.approval
             )
             vars(made)[name] = external(function)
-        elif type(value) in _PLAIN:
+        elif type(value) in _PLAIN or is_typeddict(value):
             vars(made)[name] = value
         elif not isinstance(value, ModuleType) and not name.startswith("__"):
             others.append(name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NewType, TypeVar
 
 from annotated_types import BaseMetadata
+from typing_extensions import is_typeddict
 
 from agex.agent.call.host_errors import noting
 from agex.agent.durable.external_functions import external, external_module
@@ -79,11 +81,18 @@ def _records(signature: TaskSignature, owner: str) -> dict[str, Any]:
 
 def host_classes(registrations: Iterable[Registration], signature: TaskSignature) -> set[type]:
     """Return the classes whose instances a task may leave in a state: the registered, and data it names."""
+    registrations = tuple(registrations)
     found = {one.target for one in registrations if one.kind == "class" and not one.stays}
     for parameter in ("return", *signature.parameters):
         named = (*_written(signature, parameter).values(), *_records(signature, parameter).values())
         found |= {each for each in named if isinstance(each, type) and is_record(each)}
-    return found
+    return found | {cls for one in registrations if one.kind == "module" for cls in _made_dicts(one.target)}
+
+
+def _made_dicts(module: ModuleType) -> Iterator[type]:
+    """Yield the TypedDicts of a module that was made in this process, as that of an MCP server's tools is."""
+    if module.__spec__ is None:
+        yield from (value for value in vars(module).values() if is_typeddict(value))
 
 
 def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> None:

@@ -15,11 +15,20 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from typing_extensions import is_typeddict
+
 from agex._interpreter.type_slots import mro_of, name_of, qualname_of
 from agex.agent.call.terms import Definition
 from agex.agent.prompt.library_names import ALIASES, first_names, granted_names, missing_names
 from agex.agent.registration import Pattern, Registration
-from agex.contract import class_definition, class_head, class_methods, own_doc, short_repr
+from agex.contract import (
+    class_definition,
+    class_head,
+    class_methods,
+    function_records,
+    own_doc,
+    short_repr,
+)
 from agex.escaping import line
 
 __all__ = ["documentation", "listing", "overview", "tokens", "written_signature"]
@@ -32,6 +41,8 @@ MEMBERS = 40
 """Members listed of a class or module, before the rest is counted."""
 DEFAULT_CHARS = 40
 """A parameter's default is shown up to here."""
+DEFINITION_CHARS = 3_000
+"""Of the definitions of the dicts that the functions of one module take and return."""
 HELP_CHARS = 6_000
 """Characters that one ``help`` call may print."""
 HEADINGS = {
@@ -140,9 +151,39 @@ def _module(one: Registration) -> str:
     lines = [f"{head}  # {about}" if about else head]
     if one.visibility != "high":
         return "\n".join([*lines, *_wrapped(names)])
+    records = _record_names(one.target)
+    names = [name for name in names if name not in records]
     shown = [_member_text(one, name) for name in names[:MEMBERS]]
     rest = [f"... and {len(names) - MEMBERS} more; see dir({one.name})"] if len(names) > MEMBERS else []
-    return "\n".join([*lines, *(textwrap.indent(each, "    ") for each in (*shown, *rest))])
+    dicts = _definitions(_own_records(one.target, names[:MEMBERS]))
+    return "\n".join([*lines, *(textwrap.indent(each, "    ") for each in (*shown, *rest, *dicts))])
+
+
+def _record_names(module: ModuleType) -> set[str]:
+    """Return the names of the TypedDicts of a module, which are shown beside the functions that name them."""
+    return {name for name, value in vars(module).items() if is_typeddict(value)}
+
+
+def _own_records(module: ModuleType, names: Iterable[str]) -> list[type]:
+    """Return the TypedDicts of a module to which the signatures of its functions *names* lead."""
+    functions = [function for name in names if inspect.isfunction(function := vars(module).get(name))]
+    own = {id(value) for value in vars(module).values()}
+    return [cls for cls in function_records(functions) if is_typeddict(cls) and id(cls) in own]
+
+
+def _definitions(classes: Iterable[type], chars: int = DEFINITION_CHARS) -> Iterator[str]:
+    """Yield the definitions of classes, then the names of those for which there is no space."""
+    left_out: list[str] = []
+    for cls in classes:
+        text = class_definition(cls)
+        chars -= len(text) + 1
+        if chars >= 0:
+            yield text
+        else:
+            left_out.append(name_of(cls))
+    if left_out:
+        more = [f"and {len(left_out) - MEMBERS} more"] if len(left_out) > MEMBERS else []
+        yield line(f"# also: {', '.join([*left_out[:MEMBERS], *more])}; see help(NAME)")
 
 
 def _module_name(one: Registration) -> str:
@@ -328,10 +369,29 @@ def documentation(thing: Any, registrations: Iterable[Registration]) -> str:
         return _cut(_class_help(thing))
     if callable(thing):
         name = getattr(thing, "__name__", type(thing).__name__)
-        return _cut(f"{name}{signature_text(thing)}\n\n{inspect.getdoc(thing) or ''}".strip())
+        text = f"{name}{signature_text(thing)}\n\n{inspect.getdoc(thing) or ''}".strip()
+        member = _registered_member(thing, name, registrations)
+        dicts = [] if member is None else _own_records(*member)
+        return _cut("\n\n".join([text, *_definitions(dicts)]))
     kind = type(thing)
     head, *more = _class_help(kind).split("\n")
     return _cut("\n".join([f"{qualname_of(kind)} object", *(["", head, *more] if more else [])]))
+
+
+def _registered_member(
+    thing: Any, name: Any, registrations: Iterable[Registration]
+) -> tuple[ModuleType, list[str]] | None:
+    """Return the registered module that has a function of this name, and the name.
+
+    It goes by what the function says of itself, for guest code may have a stand-in.
+    """
+    home = getattr(thing, "__module__", None)
+    for one in registrations:
+        if type(home) is not str or type(name) is not str or one.kind != "module":
+            continue
+        if one.target.__name__ == home and name in visible_members(one):
+            return one.target, [name]
+    return None
 
 
 def _class_help(cls: type) -> str:
@@ -358,10 +418,16 @@ def _full(one: Registration) -> str:
         return _function(one.name, one.target, one.doc, is_async=one.is_async)
     if one.kind == "class":
         return _class(replace(one, visibility="high"))
-    members = [_member(one, name, first_line=True) for name in visible_members(one)]
+    names = visible_members(one)
+    dicts: list[str] = []
+    if one.kind == "module":
+        records = _record_names(one.target)
+        names = [name for name in names if name not in records]
+        dicts = [*_definitions(_own_records(one.target, names))]
+    members = [_member(one, name, first_line=True) for name in names]
     missing = missing_names(_module_name(one)) if one.kind == "module" else []
     lines = [f"{one.kind} {one.name}", _quoted(one.doc), *_wrapped(missing, "not there: ")]
-    return "\n".join([*lines, *(f"    {member}" for member in members)])
+    return "\n".join([*lines, *(textwrap.indent(each, "    ") for each in (*members, *dicts))])
 
 
 def _cut(text: str) -> str:

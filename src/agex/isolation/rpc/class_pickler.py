@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import cloudpickle
+from typing_extensions import TypedDict, is_typeddict
 
 from agex.isolation.rpc.module_sources import is_users
 
@@ -96,7 +97,10 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc] # it has no types
         if isinstance(obj, io.TextIOWrapper):  # cloudpickle would read the file and send its text
             raise pickle.PicklingError(f"an open file, {obj.name!r}, cannot be copied")
         made_again = _MADE_AGAIN.get(type(obj))
-        return super().reducer_override(obj) if made_again is None else made_again(obj)
+        if made_again is not None:
+            return made_again(obj)
+        reduced = super().reducer_override(obj)
+        return reduced if reduced is NotImplemented or not is_typeddict(obj) else _typed_dict(obj)
 
 
 def _imports(code: types.CodeType, package: str) -> Iterator[str]:
@@ -120,6 +124,35 @@ def _absolute(name: str, level: int, package: str) -> str:
         return name
     above = package.rsplit(".", level - 1)[0]
     return f"{above}.{name}" if name else above
+
+
+_OF_TYPED_DICT = (
+    "__module__",
+    "__qualname__",
+    "__doc__",
+    "__annotations__",
+    "__required_keys__",
+    "__optional_keys__",
+    "__total__",
+)
+
+
+def _typed_dict(cls: Any) -> tuple[Any, ...]:
+    """Return how a TypedDict is made again. cloudpickle would make it of its base, ``dict``, and be refused.
+
+    Its fields come last, for it may contain itself.
+    """
+    state = {name: getattr(cls, name, None) for name in _OF_TYPED_DICT}
+    return _empty_typed_dict, (cls.__name__,), state, None, None, _fill_typed_dict
+
+
+def _empty_typed_dict(name: str) -> Any:
+    return TypedDict(name, {})  # type: ignore[operator]  # made at run time
+
+
+def _fill_typed_dict(cls: Any, state: dict[str, Any]) -> None:
+    for name, value in state.items():
+        setattr(cls, name, value)
 
 
 def _memoized(function: Callable[..., Any], parameters: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
+from typing_extensions import is_typeddict
 
 from agex.errors import DefinitionError
 from agex.isolation.rpc.class_pickler import by_value
@@ -74,14 +75,15 @@ def _about_made(policy: Policy, name: str, module: types.ModuleType) -> dict[str
     """
     values, others = {}, []
     for member, value in vars(policy.modules[name].copy()).items():
-        if type(value) in _PLAIN:
+        if type(value) in _PLAIN or is_typeddict(value):
             values[member] = value
         elif not isinstance(value, types.FunctionType | types.ModuleType) and not member.startswith("__"):
             others.append(member)
     if others:
         raise DefinitionError(
-            f"module {name!r} was made in this process, so a worker gets its functions and plain values, and "
-            f"these are neither: {', '.join(others)}. Leave them out (exclude=), or register them themselves"
+            f"module {name!r} was made in this process, so a worker gets its functions, plain values and "
+            f"TypedDicts, and these are neither: {', '.join(others)}. Leave them out (exclude=), or register "
+            "them themselves"
         )
     return {"doc": module.__doc__, "functions": [*_functions_of(policy, name)], "values": values}
 

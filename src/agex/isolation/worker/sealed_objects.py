@@ -6,6 +6,8 @@ level that made them; the host and guarded workers never do.
 
 from __future__ import annotations
 
+import io
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -34,6 +36,24 @@ def _loaded(sealed: bytes) -> Sequence[Any]:
     if isinstance(found, _Apart):
         return [cloudpickle.loads(each)[0] if each else None for each in found.pickled]
     return found
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+    """A pickler that takes a `NewType` of guest code apart: the next worker has no module to find it in."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if getattr(obj, "__module__", None) == "__main__":
+            if type(obj) is typing.NewType:
+                return typing.NewType, (obj.__name__, obj.__supertype__), {"__module__": "__main__"}
+            if type(obj) is typing.ParamSpec:
+                return typing.ParamSpec, (obj.__name__,)
+        return super().reducer_override(obj)
+
+
+def _dumped(found: Sequence[Any]) -> bytes:
+    with io.BytesIO() as file:
+        _Pickler(file, protocol=5).dump(found)
+        return file.getvalue()
 
 
 class _Seals(SealingCode):
@@ -68,7 +88,7 @@ class _Seals(SealingCode):
     def _pickled(self, found: Sequence[Any]) -> tuple[bytes, str]:
         """Return objects as bytes, or why they cannot be pickled."""
         try:
-            return self._in_time(lambda: cloudpickle.dumps(found, protocol=5), _SECONDS), ""
+            return self._in_time(lambda: _dumped(found), _SECONDS), ""
         except Exception as error:  # noqa: BLE001 - any error of a library about one of its objects
             return b"", f"{type(error).__name__}: {error}"
 

@@ -62,7 +62,7 @@ class Captures(GuestClasses):
                 yield from self._header(value).values() if statement.takes_header else ()
             return
         yield from (value.__defaults__, value.__kwdefaults__, value.__dict__, self._outer_of(value))
-        yield from _captured_by(value, definitions.global_names(value.__code__))
+        yield from _captured_by(value, self._names_of(value))
 
     # -- namespaces --------------------------------------------------------------------------
 
@@ -108,8 +108,18 @@ class Captures(GuestClasses):
     def _captured(self, function: types.FunctionType) -> CapturedNamespace:
         """Return the namespace of a function, and note the names that it needs."""
         captured = self._namespace(function.__globals__)
-        captured.names |= definitions.global_names(function.__code__) & captured.globals.keys()
+        captured.names |= self._names_of(function) & captured.globals.keys()
         return captured
+
+    def _names_of(self, function: types.FunctionType) -> frozenset[str]:
+        """Return the global names of a function, those of classes and modules in its annotations too."""
+        needed = definitions.global_names(function.__code__)
+        source = None if self.guest is None else self.guest.source(function.__code__)
+        if source is None or not function.__annotations__:
+            return needed
+        named = definitions.annotation_names(source, function.__code__)
+        found = ((name, function.__globals__.get(name)) for name in named)
+        return needed | {name for name, each in found if is_class(each) or type(each) is types.ModuleType}
 
     def _namespace(self, namespace: dict[str, Any]) -> CapturedNamespace:
         found = self._open.get(id(namespace))

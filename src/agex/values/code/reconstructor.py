@@ -223,6 +223,7 @@ class Builder(InstanceBuilder):
         by_name = dict(zip(names, cells, strict=True))
         closure = tuple([by_name.get(free) or types.CellType() for free in made.__code__.co_freevars])
         found = types.FunctionType(made.__code__, namespace.globals, exact(name), None, closure or None)
+        found.__annotations__ = dict(made.__annotations__)
         self._dressed[id(found)] = found
         return Handle(found)
 

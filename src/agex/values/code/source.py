@@ -7,6 +7,7 @@ kept as values, its annotations become text. A class statement is kept whole: it
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import dis
 import functools
@@ -19,7 +20,14 @@ from typing import NamedTuple
 from agex._interpreter import syntax_trees
 from agex.values.code.reconstructor import GIVEN, MADE, RUN
 
-__all__ = ["Statement", "class_statement", "function_program", "global_names", "header_parameters"]
+__all__ = [
+    "Statement",
+    "annotation_names",
+    "class_statement",
+    "function_program",
+    "global_names",
+    "header_parameters",
+]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -52,6 +60,33 @@ def function_program(source: str, code: types.CodeType) -> str | None:
     else:
         made, name = node, node.name
     return _program(made, name, code.co_freevars)
+
+
+@functools.lru_cache(maxsize=1024)
+def annotation_names(source: str, code: types.CodeType) -> frozenset[str]:
+    """Return the names in the annotations of the function of *code*; none for a lambda."""
+    node = _find_function(_tree(source), code)
+    if node is None or isinstance(node, ast.Lambda):
+        return frozenset()
+    args = node.args
+    given = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+    annotations = [node.returns, *(each.annotation for each in given if each is not None)]
+    return frozenset(name for each in annotations if each is not None for name in _named(each))
+
+
+_TEXT = 200
+"""Characters of a text that is read as an annotation."""
+
+
+def _named(annotation: ast.expr) -> set[str]:
+    """Return the names in an annotation, in texts that are expressions, too."""
+    names = _names_in(annotation)
+    for node in ast.walk(annotation):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= _TEXT:
+            # It may be a word, as in Literal["no name"], or what no parser takes.
+            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                names |= _named(syntax_trees.parse_expression(node.value).body)
+    return names
 
 
 class Statement(NamedTuple):
