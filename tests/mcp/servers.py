@@ -172,8 +172,10 @@ def hostile(name: str) -> Server:
 
 
 def looped(reference: str) -> Server:
-    """A tool whose results are described by a reference that leads nowhere."""
-    schema = {"type": "object", "allOf": [{"$ref": reference}], "$defs": {"loop": {"$ref": "#/$defs/loop"}}}
+    """A tool whose results are described by what cannot be checked to an end."""
+    doubling = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)} | {"d60": {}}
+    definitions = {"loop": {"$ref": "#/$defs/loop"}, **doubling}
+    schema = {"type": "object", "allOf": [{"$ref": reference}], "$defs": definitions}
 
     async def listed(ctx: object, params: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool("loop", outputSchema=schema), tool("fine")])
@@ -182,6 +184,18 @@ def looped(reference: str) -> Server:
         return types.CallToolResult(content=[], structured_content={"a": 1})
 
     return Server("looped", on_list_tools=listed, on_call_tool=called)
+
+
+def asking() -> Server:
+    """A tool that asks its client for input, which none of ours has said it can give."""
+
+    async def listed(ctx: object, params: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool("ask")])
+
+    async def called(ctx: object, params: types.CallToolRequestParams) -> types.InputRequiredResult:
+        return types.InputRequiredResult(request_state="again")
+
+    return Server("asking", on_list_tools=listed, on_call_tool=called)
 
 
 def endless() -> Server:
@@ -228,6 +242,8 @@ if __name__ == "__main__":
             anyio.run(serve, hostile(name))
         case ["looped", reference]:
             anyio.run(serve, looped(reference))
+        case ["asking"]:
+            anyio.run(serve, asking())
         case ["crowded"]:
             anyio.run(serve, crowded())
         case ["endless"]:

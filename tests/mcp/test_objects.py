@@ -20,6 +20,7 @@ from agex import Agent, Versioned
 from agex.agent.prompt.listing import LISTING_TOKENS, documentation, listing, tokens
 from agex.errors import ToolError
 from agex.mcp import ToolServer
+from agex.mcp.conformity import require_conforming
 from agex.mcp.json_values import from_result
 from agex.mcp.tools import make_module
 from agex.testing import ScriptedModel, python_action
@@ -123,6 +124,41 @@ def test_a_structured_result_that_is_null_or_an_object_is_what_it_is() -> None:
     text = [TextContent(type="text", text="for a person")]
     result = CallToolResult(content=text, structured_content={"id": 1, "tags": []})
     assert from_result(result, wrapped=False) == {"id": 1, "tags": []}
+
+
+ITEM = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+FITTING: list[tuple[Any, Any]] = [
+    ({"id": 1, "more": None}, ITEM),
+    ({"id": 1.0}, ITEM),
+    ([{"id": 1}], {"type": "array", "items": ITEM}),
+    (None, {"anyOf": [ITEM, {"type": "null"}]}),
+    ({"a": {"id": 2}}, {"$defs": {"I": ITEM}, "additionalProperties": {"$ref": "#/$defs/I"}}),
+    ("x", {"enum": ["x", 1]}),
+    ("a" * 40 + "!", {"type": "string", "pattern": "^(a+)+$"}),
+]
+BROKEN: list[tuple[Any, Any]] = [
+    ({}, ITEM),
+    ({"id": "1"}, ITEM),
+    ({"id": True}, ITEM),
+    ([{"id": 1}, {}], {"type": "array", "items": ITEM}),
+    ({}, {"anyOf": [ITEM, {"type": "null"}]}),
+    ({"a": 1}, {"$defs": {"I": ITEM}, "additionalProperties": {"$ref": "#/$defs/I"}}),
+    ({"a": 1}, {"type": "object", "additionalProperties": False}),
+    (True, {"enum": ["x", 1]}),
+    ([], {"type": ["object", "null"]}),
+    (1, {"allOf": [{"type": "integer"}, {"const": 2}]}),
+]
+
+
+@pytest.mark.parametrize(("value", "schema"), FITTING, ids=range(len(FITTING)))
+def test_an_answer_that_fits_its_schema_passes_and_no_pattern_is_tried(value: Any, schema: Any) -> None:
+    require_conforming(value, schema)
+
+
+@pytest.mark.parametrize(("value", "schema"), BROKEN, ids=range(len(BROKEN)))
+def test_an_answer_that_breaks_its_schema_is_refused(value: Any, schema: Any) -> None:
+    with pytest.raises(ValueError, match="the answer"):
+        require_conforming(value, schema)
 
 
 # -- in an agent's hands --------------------------------------------------------------------------
@@ -354,10 +390,15 @@ def test_the_classes_of_a_server_are_bounded_and_its_later_tools_still_work() ->
     assert module.t499(x={}) == {"x": {}}
 
 
-@pytest.mark.parametrize("reference", ["#", "#/$defs/loop", "http://127.0.0.1:1/x"])
+@pytest.mark.parametrize("reference", ["#", "#/$defs/loop", "#/$defs/d0", "http://127.0.0.1:1/x"])
 def test_an_answer_to_a_schema_that_never_ends_is_an_error(reference: str) -> None:
     with ToolServer([*SHOP[:2], "looped", reference]) as server:
         module = server.module()
         with pytest.raises(ToolError, match="cannot be used"):
             module.loop()
         assert module.fine() == {"a": 1}
+
+
+def test_a_server_that_asks_for_input_instead_of_an_answer_is_an_error() -> None:
+    with ToolServer([*SHOP[:2], "asking"]) as server, pytest.raises(ToolError, match="cannot be used"):
+        server.module().ask()

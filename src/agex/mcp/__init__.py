@@ -6,7 +6,7 @@ answers a server's own requests (for samples, for files, for the user's input) a
 nothing of agents. The other direction, tasks as tools, is ``agex serve-mcp``.
 
 Reading order: ``server`` (the connection), ``tools`` (a server's tools as a module), ``schema`` (JSON Schema
-as annotations) with ``typed_dicts``, ``json_values`` (arguments and results).
+as annotations) with ``typed_dicts``, ``json_values`` (arguments and results), ``conformity``.
 """
 
 from agex.mcp.server import ToolServer

@@ -13,7 +13,7 @@ from typing import Any, Literal, Union
 
 from agex.mcp.typed_dicts import TypedDicts
 
-__all__ = ["Reader", "is_short"]
+__all__ = ["Reader", "is_short", "referred"]
 
 DEPTH = 4
 """Of containers within each other in one annotation; below that, Any."""
@@ -75,7 +75,7 @@ class Reader:
         if not isinstance(schema, Mapping) or depth > DEPTH or self.parts < 0:
             return Any
         if isinstance(reference := schema.get("$ref"), str):
-            return self._of(self._referred(reference), _last_part(reference), depth + 1)
+            return self._of(referred(self._document, reference), _last_part(reference), depth + 1)
         if "enum" in schema or "const" in schema:
             return _literal(schema.get("enum", [schema.get("const")]))
         for combined in ("anyOf", "oneOf"):
@@ -129,18 +129,19 @@ class Reader:
             doc=described if isinstance(described, str) else "",
         )
 
-    def _referred(self, reference: str) -> Any:
-        """Return what a reference into the document leads to; nothing for one that leads out of it."""
-        if not reference.startswith("#"):
+
+def referred(document: Mapping[str, Any], reference: str) -> Any:
+    """Return what a reference into a document leads to; None for one that leads out of it."""
+    steps = reference[1:].split("/")[1:]
+    if not reference.startswith("#") or len(steps) > POINTER_STEPS:
+        return None
+    found: Any = document
+    for step in steps:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(found, Mapping) or key not in found:
             return None
-        found: Any = self._document
-        steps = reference[1:].split("/")[1:]
-        for step in steps if len(steps) <= POINTER_STEPS else [""]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, Mapping) or key not in found:
-                return None
-            found = found[key]
-        return found
+        found = found[key]
+    return found
 
 
 def _definitions_text(document: Mapping[str, Any]) -> str | None:

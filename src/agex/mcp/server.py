@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import finalize
 
 from agex.errors import DefinitionError, ToolError
+from agex.mcp.conformity import require_conforming
 from agex.mcp.json_values import from_result, message_of
 from agex.mcp.names import identifier, one_line
 from agex.mcp.tools import DOC_CHARS, is_wrapped, make_module
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from mcp import Client, StdioServerParameters
-    from mcp.types import Tool
+    from mcp.types import CallToolResult, Tool
 
 __all__ = ["ToolServer"]
 
@@ -101,9 +102,11 @@ class ToolServer:
 
     def _call(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         client = self._connected().client
-        result = self._wait(client.call_tool(tool.name, arguments, read_timeout_seconds=self._seconds))
+        result = self._wait(_call_tool(client, tool, arguments, self._seconds))
         if result.is_error:
             raise ToolError(f"{one_line(tool.name, 80)} failed: {message_of(result)}")
+        if tool.output_schema is not None:
+            _require_conforming(result, tool.output_schema)
         return from_result(result, wrapped=is_wrapped(tool))
 
     def _connected(self) -> _Link:
@@ -236,6 +239,28 @@ async def _told(coroutine: Coroutine[Any, Any, T]) -> T:
         raise ToolError(f"the connection to the MCP server is lost: {_first(error)}") from error
     except (RuntimeError, ValueError) as error:  # its own schema, or the protocol, does not allow the answer
         raise ToolError(f"the MCP server gave an answer that cannot be used: {_first(error)}") from error
+
+
+async def _call_tool(client: Client, tool: Tool, arguments: dict[str, Any], seconds: float) -> CallToolResult:
+    """Call a tool, without the SDK's check of its answer.
+
+    That check tries the patterns of a stranger's schema and follows all its branches, as long as it takes, on
+    the event loop that the requests to models share.
+    """
+    from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
+
+    request = CallToolRequest(params=CallToolRequestParams(name=tool.name, arguments=arguments))
+    return await client.session.send_request(request, CallToolResult, request_read_timeout_seconds=seconds)
+
+
+def _require_conforming(result: CallToolResult, schema: dict[str, Any]) -> None:
+    unusable = "the MCP server gave an answer that cannot be used"
+    if result.structured_content is None and "structured_content" not in result.model_fields_set:
+        raise ToolError(f"{unusable}: it has no structured content, of which the tool has a schema")
+    try:
+        require_conforming(result.structured_content, schema)
+    except ValueError as error:
+        raise ToolError(f"{unusable}: {_first(error)}") from error
 
 
 async def _list_tools(client: Client) -> list[Tool]:
