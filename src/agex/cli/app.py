@@ -275,6 +275,35 @@ def resume(  # noqa: PLR0917 - typer passes them by name
 
 
 @app.command()
+def worker(  # noqa: PLR0917 - typer passes them by name
+    module: Annotated[str, typer.Argument(help="The module that defines the tasks, e.g. orders.")],
+    state: Annotated[str, typer.Option(help="A directory, postgresql://... or redis://...")],
+    once: Annotated[
+        bool, typer.Option("--once", help="End when there is nothing left to go on with.")
+    ] = False,
+    lease: Annotated[
+        float, typer.Option(help="Seconds after which another worker goes on with what a lost one had.")
+    ] = 30.0,
+    poll: Annotated[float, typer.Option(min=0.01, help="Seconds between two looks at the store.")] = 1.0,
+    model: Model = None,
+    as_json: Json = False,
+) -> None:
+    """Carry on the open runs of a store, beside any number of other workers, until SIGTERM or Ctrl-C."""
+    from agex.cli.worker import print_report, work
+
+    def tell(report: dict[str, str]) -> None:
+        if as_json:
+            typer.echo(json.dumps(report))
+        else:
+            print_report(report)
+
+    with _Reporting():
+        failed = work(module, state, once=once, lease=lease, poll=poll, model=model, tell=tell)
+    if once and failed:
+        raise typer.Exit(1)
+
+
+@app.command()
 def replay(  # noqa: PLR0917 - typer passes them by name
     directory: Directory,
     run: Annotated[str, typer.Argument(help="As `agex runs` lists it.")],

@@ -7,6 +7,7 @@ import json
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from rich.console import Console
@@ -20,7 +21,7 @@ from agex.contract import preview
 from agex.display import plain
 from agex.errors import DefinitionError
 
-__all__ = ["as_json", "call_task", "find_task", "shown"]
+__all__ = ["as_json", "call_task", "find_module", "find_task", "shown"]
 
 SHOWN_CHARS = 20_000
 """Of a value that is no text."""
@@ -77,14 +78,23 @@ def find_task(address: str) -> Any:
     module, _, name = address.partition(":")
     if not name:
         raise DefinitionError(f"{address!r} names no task; write MODULE:TASK, e.g. reports:summarize")
-    sys.path.insert(0, "")
-    try:
-        task = getattr(importlib.import_module(module), name, None)
-    except ModuleNotFoundError as error:
-        raise DefinitionError(f"there is no module {error.name!r} here or on the path") from error
+    task = getattr(find_module(module), name, None)
     if not isinstance(task, Task | AsyncTask):
         raise DefinitionError(f"{address!r} is not a task; decorate the function with @agent.task")
     return task
+
+
+def find_module(name: str) -> ModuleType:
+    """Return a module here or on the path.
+
+    Raises:
+        DefinitionError: there is none.
+    """
+    sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise DefinitionError(f"there is no module {error.name!r} here or on the path") from error
 
 
 def shown(value: Any) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Call",
+    "Gate",
     "Journal",
     "OnApproval",
     "OnEvent",
@@ -62,6 +63,8 @@ OnEvent: TypeAlias = Callable[[Any], None] | Callable[[Any], Awaitable[None]]
 """Told each event as it happens; may be async in an async task."""
 OnApproval: TypeAlias = Callable[[Any], Any]
 """Asked whether a `HostCall` may be made: answers True, False or the call with other arguments."""
+Gate: TypeAlias = Callable[[bool], None]
+"""Raises where a run must not go on here. It is told whether something begins, which a commit does not."""
 OnToken: TypeAlias = Callable[[Token], None]
 """Told each piece of text, perhaps in another thread."""
 
@@ -120,6 +123,8 @@ class Journal(Protocol):
 
     def end_action(self) -> None: ...
 
+    def rewind(self) -> bool: ...
+
     def advance(self, turn: int, progress: Any) -> None: ...
 
     def stage(self) -> None: ...
@@ -135,6 +140,7 @@ class Call:
         session: where this call's code runs, once there is such a place.
         view: what it has of its state, from when it began.
         journal: the record of its run and of its calls to the world; None where a call above has it.
+        gate: passed before each request, action, call to the world and commit of this call.
         tape: this run on the tape that is on; None for none.
         on_approval: answers whether a call to the world may be made.
         commit: the last commit of this call, where the state has commits.
@@ -170,6 +176,7 @@ class Call:
         self.on_token = on_token
         self.on_approval = on_approval
         self.journal: Journal | None = None
+        self.gate: Gate | None = None
         self.tape: Any = None
         self.loop = loop
         self.session: GuestSession | None = None
@@ -243,6 +250,21 @@ class Call:
         if self._cancelled.is_set():
             raise TaskCancelled("The task that called this one was cancelled.")
 
+    def pass_gate(self, *, begins: bool) -> None:
+        """Go on, or raise what the gate says.
+
+        The calls below are not asked: their error would be one for the code of this one.
+        """
+        if self.gate is not None:
+            self.gate(begins)
+
+    def wake(self) -> None:
+        """Let who waits for an answer of a model look at the gate again, from any thread."""
+        with self._lock:
+            told = list(self._on_cancel)
+        for tell in told:
+            tell()
+
     @contextmanager
     def on_cancel(self, tell: Callable[[], object]) -> Iterator[None]:
         """Call *tell*, from any thread, when this call is cancelled meanwhile."""
@@ -312,6 +334,7 @@ class Call:
 
     def settle(self, message: str, *, last: bool = False) -> None:
         """Let the state keep what was done and recorded until now."""
+        self.pass_gate(begins=False)
         if self.journal is not None and not last:
             self.journal.stage()
         if self.view is not None:

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agex.agent.durable.records import RunRecord, read_record, written
-from agex.agent.durable.saved_runs import known_call
+from agex.agent.durable.records import RunRecord, known_call, read_record, written
 from agex.errors import StateConflict, StateCorrupt, StateError
 
-__all__ = ["WaitingRun", "decide", "waiting_runs"]
+__all__ = ["WaitingRun", "decide", "leave_idle", "waiting_runs"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +89,29 @@ def decide(state: Any, run_id: str, call: str, *, rejected: str | None = None) -
         word = "approved" if rejected is None else "rejected"
         made = known.record.model_copy(update={"state": word, "reason": rejected or ""})
         log.put(key, written(made, **known.values))
-        log.put(run_id, written(record.model_copy(update={"status": "open", "call": ""})))
+        log.put(run_id, written(record.model_copy(update={"status": "open", "idle": True, "call": ""})))
         log.write(f"{record.task}: {known.record.name} is {word}")
+    finally:
+        log.abandon()
+
+
+def leave_idle(state: Any, run_id: str) -> None:
+    """Note that nobody carries an open run on.
+
+    Args:
+        state: a ``Versioned`` state that nobody else uses.
+        run_id: the run; one that is not open stays as it is.
+
+    Raises:
+        StateError: the run is not there, or the state cannot be written.
+    """
+    log = state.view().log
+    try:
+        log.claim(run_id)
+        record = read_record(RunRecord, log.read(run_id), run_id)
+        if record.status == "open" and not record.idle:
+            log.put(run_id, written(record.model_copy(update={"idle": True})))
+            log.write(f"{record.task}: is left")
     finally:
         log.abandon()
 

@@ -158,6 +158,7 @@ class _External:
     def admitted(self) -> Made:
         """Return the call as it is to be made, or its recorded outcome."""
         with host_time(self._call):
+            self._call.pass_gate(begins=True)
             return self.journal.admit(
                 self._as_call,
                 repeats=self._one.external == "idempotent",

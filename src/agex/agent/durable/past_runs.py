@@ -8,9 +8,9 @@ from typing import Any
 
 from agex import values
 from agex.agent.call.events import Event
-from agex.agent.durable.records import RunRecord
+from agex.agent.durable.records import RunRecord, known_call
 from agex.agent.durable.run_journal import GIVEN, KnownCall
-from agex.agent.durable.saved_runs import known_call, named_inputs, record_of
+from agex.agent.durable.saved_runs import named_inputs, record_of
 from agex.errors import StateError
 
 __all__ = ["PastRun", "past_run"]

@@ -17,6 +17,8 @@ of the state's variables.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -31,12 +33,14 @@ __all__ = [
     "CallRecord",
     "CallState",
     "ExchangeRecord",
+    "KnownCall",
     "MeansRecord",
     "MessageRecord",
     "OpeningRecord",
     "RunRecord",
     "Status",
     "TurnRecord",
+    "known_call",
     "read_record",
     "written",
 ]
@@ -88,6 +92,10 @@ class RunRecord(Record):
     agent: str
     task: str
     status: Status = "open"
+    idle: bool = False
+    """Whether it is open and nobody carries it on: it was enqueued or approved, or no model answered."""
+    branch: str = ""
+    """The branch that it is carried on with: a fork has the entries of its runs, too."""
     started: float
     """Seconds since the epoch."""
     turn: int = 0
@@ -292,6 +300,33 @@ def read_record(kind: type[M], entry: Any, key: str) -> M:
         return kind.model_validate_json(text)
     except (ValidationError, ValueError) as error:
         raise StateCorrupt(f"The entry {key!r} is no {kind.__name__}: {error}") from error
+
+
+@dataclass(frozen=True)
+class KnownCall:
+    """A call as it is recorded."""
+
+    record: CallRecord
+    values: Mapping[str, Any]
+    """``args``, ``kwargs``, and ``result``, ``error`` or ``approved`` where there is one."""
+
+
+def known_call(entry: Any, key: str) -> tuple[str, KnownCall]:
+    """Return the key and the record of a call from its entry.
+
+    Raises:
+        StateCorrupt: it is none.
+    """
+    record = read_record(CallRecord, entry, key)
+    if not key.endswith(f"/call/{record.key}"):
+        raise StateCorrupt(f"The entry {key!r} says that it is of call {record.key!r}")
+    if (
+        record.state in ("returned", "raised")
+        and not record.reason
+        and not {"result", "error"} & entry.keys()
+    ):
+        raise StateCorrupt(f"The entry {key!r} has no result")
+    return record.key, KnownCall(record, {name: value for name, value in entry.items() if name != "record"})
 
 
 def _images(images: tuple[Image, ...]) -> tuple[ImageRecord, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agex.agent.call.budget import Ledger
 from agex.agent.durable.host_calls import HostCall
@@ -18,6 +18,7 @@ from agex.agent.durable.records import (
     CallRecord,
     CallState,
     ExchangeRecord,
+    KnownCall,
     MeansRecord,
     MessageRecord,
     ObservationRecord,
@@ -27,6 +28,8 @@ from agex.agent.durable.records import (
     Status,
     TurnRecord,
     UsageRecord,
+    known_call,
+    read_record,
     written,
 )
 from agex.agent.loop.loop import Observation, Progress
@@ -39,15 +42,6 @@ if TYPE_CHECKING:
     from agex.state.working.view import RunLog
 
 __all__ = ["GIVEN", "Answer", "KnownCall", "Made", "RunJournal", "Saved", "Waits"]
-
-
-@dataclass(frozen=True)
-class KnownCall:
-    """A call as it is recorded."""
-
-    record: CallRecord
-    values: Mapping[str, Any]
-    """``args``, ``kwargs``, and ``result``, ``error`` or ``approved`` where there is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +91,16 @@ class Made:
     """The text that it printed then."""
 
 
+class Steps(Protocol):
+    """The journal of another engine, in the place of a state's."""
+
+    def admit(
+        self, wanted: HostCall, key: str, *, repeats: bool, decide: Callable[[], Answer | None]
+    ) -> Made: ...
+
+    def over(self, made: Made, state: CallState, outcome: Mapping[str, Any], out: str) -> None: ...
+
+
 class RunJournal:
     """The record of a run in a state; in memory only where the state keeps none.
 
@@ -144,6 +148,8 @@ class RunJournal:
         self._is_in_doubt = False
         """Whether a call of the action was, so that the code need not come to those after it."""
         self._lock = threading.RLock()
+        self.steps: Steps | None = None
+        """Of another engine, which keeps the calls."""
 
     @property
     def is_durable(self) -> bool:
@@ -173,6 +179,19 @@ class RunJournal:
         left = self._left()
         if left and not self._is_in_doubt:
             raise _mismatch(left[0], "the end of the action")
+
+    def rewind(self) -> bool:
+        """Let the action be run again from its beginning, with the results of the calls that it made.
+
+        Returns:
+            False where it made none, or they are not kept: then there is nothing to be given back.
+        """
+        if self._log is None:
+            return False
+        keys = self._log.keys(self._key("call", f"{self._action}."))
+        self._known.update(known_call(self._log.read(key), key) for key in keys)
+        self._number, self._is_in_doubt = 0, False
+        return bool(keys)
 
     def _left(self) -> list[CallRecord]:
         """Return the recorded calls of the action that it did not come to yet."""
@@ -254,14 +273,15 @@ class RunJournal:
         if self._log is None:
             return
         self._log.claim(self.record.run_id)
-        entry = self._log.read(self.record.run_id)
-        if entry is not None and entry.get("record") != self.record.model_dump_json():
+        run_id = self.record.run_id
+        entry = self._log.read(run_id)
+        if entry is not None and read_record(RunRecord, entry, run_id) != self.record:
             raise StateConflict(
                 f"Run {self.record.run_id} was carried on meanwhile: it is not where it was when this one "
                 "was read. Nothing was written."
             )
 
-    def take(self, answer: Answer | None, *, last_turn: int) -> None:
+    def take(self, answer: Answer | None, *, last_turn: int, branch: str = "") -> None:
         """Write that the run goes on, with the answer to what it waits for.
 
         Raises:
@@ -275,7 +295,7 @@ class RunJournal:
         known = self._known.get(self.record.call)
         if answer is not None and known is not None:
             self._decide(known, answer)
-        self._update(status="open", call="", question="", last_turn=last_turn)
+        self._update(status="open", idle=False, branch=branch, call="", question="", last_turn=last_turn)
         if self._log is not None:
             self.stage()
             self._log.write(f"{self.record.task}: goes on")
@@ -295,7 +315,9 @@ class RunJournal:
             return
         question = message if status == "asking" else ""
         waits = self.record.waits + (status == "asking")
-        self._update(status=status, question=question, message="" if question else message, waits=waits)
+        message = "" if question else message
+        idle = status == "open"
+        self._update(status=status, idle=idle, question=question, message=message, waits=waits)
         if status in ("asking", "open"):
             self.stage()
             return
@@ -336,6 +358,9 @@ class RunJournal:
             self._number += 1
             key = f"{self._action}.{self._number:04}"
         wanted = call(f"{self.record.run_id}/{key}")
+        if self.steps is not None:
+            answer = lambda: decide(wanted) if needs_approval(wanted) else None  # noqa: E731
+            return self.steps.admit(wanted, key, repeats=repeats, decide=answer)
         known = self._known.get(key)
         if known is not None:
             return self._again(key, wanted, known, repeats=repeats, decide=decide)
@@ -424,6 +449,9 @@ class RunJournal:
     def _over(self, made: Made, state: CallState, outcome: dict[str, Any], out: str = "") -> None:
         if made.call is not made.wanted:
             outcome["approved"] = (made.call.args, dict(made.call.kwargs))
+        if self.steps is not None:
+            self.steps.over(made, state, outcome, out)
+            return
         self._write(made.key, made.wanted, state, outcome, last=True, out=out)
 
     def _suspend(self, key: str, call: HostCall) -> None:

@@ -10,19 +10,19 @@ from typing import Any, Protocol
 from agex import values
 from agex.agent.durable.host_calls import HostCall
 from agex.agent.durable.records import (
-    CallRecord,
     ExchangeRecord,
     MeansRecord,
     OpeningRecord,
     RunRecord,
     Status,
     TurnRecord,
+    known_call,
     read_record,
 )
 from agex.agent.durable.run_journal import KnownCall, Saved
 from agex.errors import StateCorrupt, StateError
 
-__all__ = ["RunInfo", "known_call", "load", "named_inputs", "record_of", "runs", "the_one"]
+__all__ = ["RunInfo", "load", "named_inputs", "open_runs", "record_of", "runs", "the_one"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +60,27 @@ def runs(state: Any) -> list[RunInfo]:
     keys = held.entry_keys()
     found = [_info(held, key) for key in keys if "/" not in key]
     return sorted(found, key=lambda one: (one.started, one.run_id))
+
+
+def open_runs(state: Any) -> tuple[list[RunRecord], dict[str, str]]:
+    """Return the records of the open runs of a state, oldest first, and why others cannot be read.
+
+    Raises:
+        StateError: the state keeps no runs.
+    """
+    held = _require_entries(state)
+    found: list[RunRecord] = []
+    damaged: dict[str, str] = {}
+    for run_id in held.entry_keys():
+        if "/" in run_id:
+            continue
+        try:
+            record = _record(held, run_id)
+        except StateCorrupt as error:
+            damaged[run_id] = str(error)
+        else:
+            found += [record] if record.status == "open" else []
+    return sorted(found, key=lambda one: (one.started, one.run_id)), damaged
 
 
 def load(state: Any, run_id: str) -> Saved:
@@ -160,24 +181,6 @@ def record_of(state: Any, run_id: str) -> tuple[RunRecord, Mapping[str, Any]]:
 
 def _call(held: _Entries, key: str) -> tuple[str, KnownCall]:
     return known_call(held.entry(key), key)
-
-
-def known_call(entry: Any, key: str) -> tuple[str, KnownCall]:
-    """Return the key and the record of a call from its entry.
-
-    Raises:
-        StateCorrupt: it is none.
-    """
-    record = read_record(CallRecord, entry, key)
-    if not key.endswith(f"/call/{record.key}"):
-        raise StateCorrupt(f"The entry {key!r} says that it is of call {record.key!r}")
-    if (
-        record.state in ("returned", "raised")
-        and not record.reason
-        and not {"result", "error"} & entry.keys()
-    ):
-        raise StateCorrupt(f"The entry {key!r} has no result")
-    return record.key, KnownCall(record, {name: value for name, value in entry.items() if name != "record"})
 
 
 def _inputs(held: _Entries, key: str | None) -> Mapping[str, Any]:

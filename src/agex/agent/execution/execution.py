@@ -31,6 +31,7 @@ from agex.agent.rendering.images import MOST_PICTURES, encoded
 from agex.agent.rendering.output_text import cut_middle, encodable, exact, last_lines, result_text
 from agex.contract import Example, describe_failure, outcome_matches, same_value, shown_repr
 from agex.errors import CheckError, EvalError, TaskCancelled
+from agex.isolation.wire.error_codec import WorkerLost
 from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image
 
@@ -268,10 +269,12 @@ class Execution:
     def _run_code(self, action: PythonAction, turn: int, filename: str) -> Steps:
         self._images.clear()
         result = yield RunCode(action.code, filename)
-        try:
-            self._write_back()
-        except EvalError as lost:  # the place is gone, and with it what the action did
-            result.error, result.traceback = lost, f"EvalError: {lost}"
+        is_gone = self._written_back(result)
+        if isinstance(is_gone, WorkerLost) and self.call.journal is not None and self.call.journal.rewind():
+            self._images.clear()
+            result = yield RunCode(action.code, filename)
+            is_gone = self._written_back(result)
+        if is_gone:
             return self._seen(result, failed=True)
         if result.stopped is not None:
             return self._stopped(result)
@@ -333,6 +336,19 @@ class Execution:
         """Return the variables that are the code's own: no imports, no names of agex."""
         left_out = self._imports.keys() | RESERVED.keys()
         return {name: value for name, value in self._names().items() if name not in left_out}
+
+    def _written_back(self, result: Result) -> Exception | None:
+        """Write variables back; return an error where the place is gone, and with it what the action did.
+
+        It is a `WorkerLost` where its process was ended by somebody else.
+        """
+        cause = None if result.error is None else result.error.__cause__
+        try:
+            self._write_back()
+        except EvalError as lost:
+            result.error, result.traceback = lost, f"EvalError: {lost}"
+            return cause if isinstance(cause, WorkerLost) else lost
+        return cause if isinstance(cause, WorkerLost) else None
 
     def _write_back(self) -> None:
         view = self.call.view

@@ -40,6 +40,8 @@ def drive(loop: Loop[Any], plan: Plan, call: Call, models: Sequence[Model], runn
     while not isinstance(effect, _Done):
         try:
             call.check()
+            if isinstance(effect, Ask | Execute | Wait):
+                call.pass_gate(begins=True)
             answer = _perform(effect, plan, call, models, runner)
         except ModelError as error:
             effect = _fail(loop, error)
@@ -81,6 +83,8 @@ async def adrive(
     while not isinstance(effect, _Done):
         try:
             call.check()
+            if isinstance(effect, Ask | Execute | Wait):
+                call.pass_gate(begins=True)
             answer = await _aperform(effect, plan, call, models, runner)
         except ModelError as error:
             effect = _fail(loop, error)

@@ -45,6 +45,7 @@ def ask(model: Model, request: Request, listen: Joined | None, call: Call, secon
         with call.on_cancel(wake):
             while not (future.done() and news.empty()):
                 call.check()
+                call.pass_gate(begins=True)
                 piece = _next(news, deadline, seconds)
                 if piece is not None and listen is not None:
                     listen(piece)

@@ -26,6 +26,7 @@ from agex.agent.call.events import (
 )
 from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Definition
+from agex.agent.durable.carriers import LEFT_OPEN, Enqueued
 from agex.agent.durable.external_functions import journal_above
 from agex.agent.durable.host_calls import Decision
 from agex.agent.durable.kept_conversation import noted, replay
@@ -52,7 +53,6 @@ from agex.errors import (
     CheckError,
     DefinitionError,
     LLMFail,
-    ReplayMismatch,
     StateError,
     TaskCancelled,
     TaskClarify,
@@ -266,6 +266,7 @@ class Invocation:
             run_id=self.plan.run_id,
             agent=self.plan.agent,
             task=self.plan.task,
+            branch=getattr(self.state, "branch", ""),
             started=time.time(),
             last_turn=self.plan.max_iterations,
         )
@@ -394,7 +395,7 @@ class Invocation:
             self._journal.finish("done", value=self._value)
         elif isinstance(error, TaskClarify):
             self._journal.finish("asking", message=error.message)
-        elif isinstance(error, LLMFail):  # the model may answer another day
+        elif isinstance(error, LLMFail | Enqueued):  # the model may answer another day
             self._journal.finish("open")
         else:
             self._journal.finish("failed", message=f"{type(error).__name__}: {error}"[:MESSAGE_CHARS])
@@ -411,7 +412,8 @@ class Invocation:
         reopen(self.record, self.call)
         self.ledger.resume()
         if self._journal is not None:
-            self._journal.take(Answer(text=answer), last_turn=turn + self.plan.max_iterations)
+            last_turn = turn + self.plan.max_iterations
+            self._journal.take(Answer(text=answer), last_turn=last_turn, branch=self._journal.record.branch)
         yield self.plan.event(SystemNoteEvent, turn, message=f"{ANSWERED}{answer}")
         talk = self._talk
         assert talk is not None
@@ -426,7 +428,7 @@ class Invocation:
         except StateError:
             self.call.leave()
             raise  # what could not be committed is said already
-        except (TaskSuspended, ReplayMismatch):
+        except LEFT_OPEN:
             self.call.abandon()
             raise  # the action is run again, from its beginning
         except BaseException as error:
@@ -482,7 +484,7 @@ class Invocation:
         last_turn = record.last_turn
         if self._answer is not None and self._answer.text:
             last_turn = record.turn + self.plan.max_iterations
-        journal.take(self._answer, last_turn=last_turn)
+        journal.take(self._answer, last_turn=last_turn, branch=getattr(self.state, "branch", ""))
         if record.setup_shown is None or is_consulting(saved.progress):
             return (yield from self._first_turns())
         first = self._conversation(record.setup_shown)
