@@ -31,6 +31,8 @@ class OwnModules:
         self._root = f"{root.rstrip('/')}/"
         self._installed = tuple(f"{path.rstrip('/')}/" for path in sys.path if path)
         self._found: dict[str, _Stamp | None] = {}
+        self._folders: list[str] = []
+        self._looked_through: list[str] = []
         sys.path_hooks.insert(0, self._finder)
         sys.path.insert(0, root)
 
@@ -58,11 +60,16 @@ class OwnModules:
 
     def _forget_folders(self) -> None:
         """Let new files be found in every folder but those of the installation, which do not change."""
-        for path, finder in list(sys.path_importer_cache.items()):
+        finders = sys.path_importer_cache
+        if (looked_through := [*finders]) != self._looked_through:
+            self._folders = [path for path in looked_through if self._may_change(f"{path}/")]
+            self._looked_through = looked_through
+        for path in self._folders:
+            finder = finders.get(path)
             if finder is None:
-                del sys.path_importer_cache[path]
-            elif self._may_change(f"{path}/") and hasattr(finder, "invalidate_caches"):
-                finder.invalidate_caches()
+                finders.pop(path, None)
+            elif callable(forget := getattr(finder, "invalidate_caches", None)):
+                forget()
 
     def _may_change(self, folder: str) -> bool:
         return folder.startswith(self._root) or not folder.startswith(self._installed)
