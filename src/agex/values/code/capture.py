@@ -115,7 +115,7 @@ class Captures(GuestClasses):
         """Return the global names of a function, those of classes and modules in its annotations too."""
         needed = definitions.global_names(function.__code__)
         source = None if self.guest is None else self.guest.source(function.__code__)
-        if source is None or not function.__annotations__:
+        if source is None:
             return needed
         named = definitions.annotation_names(source, function.__code__)
         found = ((name, function.__globals__.get(name)) for name in named)
@@ -230,6 +230,8 @@ class Captures(GuestClasses):
             "names": tuple(map(exact_text, (function.__name__, function.__qualname__, function.__doc__))),
             "attributes": tops(encoder, function.__dict__),
         }
+        if source is not None and (texts := definitions.annotation_texts(source, code)):
+            state["annotations"] = texts
         captured = self._captured(function)
         args = (program, function.__name__, code.co_freevars, cells, captured, *self._home(function))
         return Builder.function, args, state, None, None, Builder.fill_function

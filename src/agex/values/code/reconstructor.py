@@ -223,7 +223,6 @@ class Builder(InstanceBuilder):
         by_name = dict(zip(names, cells, strict=True))
         closure = tuple([by_name.get(free) or types.CellType() for free in made.__code__.co_freevars])
         found = types.FunctionType(made.__code__, namespace.globals, exact(name), None, closure or None)
-        found.__annotations__ = dict(made.__annotations__)
         self._dressed[id(found)] = found
         return Handle(found)
 
@@ -412,6 +411,8 @@ def _dress(function: types.FunctionType, state: dict[str, Any]) -> None:
     )
     function.__name__, function.__qualname__ = exact(name), exact(qualified)
     function.__doc__ = None if doc is None else exact(doc)
+    texts = state.get("annotations", ())  # earlier streams have none
+    function.__annotations__ = {exact(name): exact(text) for name, text in texts}
     function.__dict__.update({exact(name): unwrapped(each) for name, each in state["attributes"].items()})
 
 

@@ -23,6 +23,7 @@ from agex.values.code.reconstructor import GIVEN, MADE, RUN
 __all__ = [
     "Statement",
     "annotation_names",
+    "annotation_texts",
     "class_statement",
     "function_program",
     "global_names",
@@ -63,18 +64,31 @@ def function_program(source: str, code: types.CodeType) -> str | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def annotation_names(source: str, code: types.CodeType) -> frozenset[str]:
-    """Return the names in the annotations of the function of *code*; none for a lambda."""
+def annotation_texts(source: str, code: types.CodeType) -> tuple[tuple[str, str], ...]:
+    """Return the annotations of the function of *code*, by parameter and ``return``, as text.
+
+    The function is not asked: from Python 3.14 on that runs its code.
+    """
     node = _find_function(_tree(source), code)
     if node is None or isinstance(node, ast.Lambda):
-        return frozenset()
+        return ()
     args = node.args
-    given = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
-    annotations = [node.returns, *(each.annotation for each in given if each is not None)]
-    return frozenset(name for each in annotations if each is not None for name in _named(each))
+    given = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
+    found = [(each.arg, each.annotation) for each in given if each is not None]
+    texts = ((name, _as_text(each)) for name, each in (*found, ("return", node.returns)))
+    return tuple((name, str(text.value)) for name, text in texts if text is not None)
 
 
-_TEXT = 200
+@functools.lru_cache(maxsize=1024)
+def annotation_names(source: str, code: types.CodeType) -> frozenset[str]:
+    """Return the names in the annotations of the function of *code*."""
+    found: set[str] = set()
+    for _, text in annotation_texts(source, code):
+        found |= _named(ast.Constant(text))
+    return frozenset(found)
+
+
+_TEXT = 1000
 """Characters of a text that is read as an annotation."""
 
 
@@ -82,7 +96,7 @@ def _named(annotation: ast.expr) -> set[str]:
     """Return the names in an annotation, in texts that are expressions, too."""
     names = _names_in(annotation)
     for node in ast.walk(annotation):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= _TEXT:
+        if isinstance(node, ast.Constant) and type(node.value) is str and len(node.value) <= _TEXT:
             # It may be a word, as in Literal["no name"], or what no parser takes.
             with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
                 names |= _named(syntax_trees.parse_expression(node.value).body)
@@ -305,7 +319,7 @@ def _strip(node: _Function) -> None:
     args.kw_defaults = [None if each is None else none for each in args.kw_defaults]
 
 
-def _as_text(annotation: ast.expr | None) -> ast.expr | None:
+def _as_text(annotation: ast.expr | None) -> ast.Constant | None:
     if annotation is None or (isinstance(annotation, ast.Constant) and isinstance(annotation.value, str)):
         return annotation
     return ast.Constant(ast.unparse(annotation))
