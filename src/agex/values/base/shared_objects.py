@@ -240,6 +240,7 @@ class _Walk:
         if kind not in self._shared_by_all:
             code = (type, types.FunctionType, types.BuiltinFunctionType, enum.Enum)
             is_shared = kind in ATOMS or any(base in code for base in mro_of(kind)) or _is_atomic(kind)
+            is_shared = is_shared or package_of(kind) == "agex"  # a stream leads to the session, and to all
             self._shared_by_all[kind] = is_shared
         return self._shared_by_all[kind]
 
