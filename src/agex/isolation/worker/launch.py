@@ -344,6 +344,7 @@ class Launcher:
             if zygote is not None:
                 zygote.close()
         self._of_policies.clear()
+        self._of_modules.clear()  # a worker that is lost may still hold one
         self._root = None
         if self._process is not None:
             try:
