@@ -44,6 +44,8 @@ class WorkerLost(errors.EvalError):
 
     memory: str | None = None
     """Its end, if it was killed for its memory."""
+    was_killed = False
+    """Whether somebody else ended it, by a signal that no code of its own gets."""
 
 
 def _known() -> dict[str, type[Exception]]:

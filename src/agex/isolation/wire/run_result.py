@@ -133,8 +133,8 @@ def lost_result(lost: EvalError, ending: BaseException | None, stdout: str) -> R
         error.__cause__ = lost.__cause__
     elif isinstance(lost, WorkerLost) and lost.memory is not None:
         error.__cause__ = MemoryError(lost.memory)
-    elif ending is None and isinstance(lost.__cause__, WorkerGone | OSError | EOFError):
-        error.__cause__ = lost  # somebody else ended it
+    elif ending is None and isinstance(lost, WorkerLost) and lost.was_killed:
+        error.__cause__ = lost
     return Result(
         error=error, traceback=f"EvalError: {error}", stdout=stdout, enforcement=Enforcement(time="kill")
     )

@@ -8,6 +8,7 @@ or hostile is killed.
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ T = TypeVar("T")
 
 GRACE = 0.5
 """Seconds after its deadline in which a worker may still end its run by itself."""
+_FROM_OUTSIDE = {f"killed by {number.name}" for number in (signal.SIGKILL, signal.SIGTERM)}
+"""Ends of a worker that was not late: code that a kernel confines sends itself no such signal."""
 CHORES = 10.0
 """Seconds at least for a request that runs no guest code, as to take variables; those of a run if more."""
 
@@ -309,6 +312,7 @@ class WorkerConnection:
         self._reason = str(lost)
         if isinstance(ended, OutOfMemory):
             lost.memory = ended
+        lost.was_killed = ended in _FROM_OUTSIDE
         return lost
 
     def close(self) -> None:

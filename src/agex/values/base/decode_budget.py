@@ -2,8 +2,8 @@
 
 A few bytes can ask for a lot: a range of 700 million numbers made into a column, one text that is copied
 a thousand times, ten thousand keys of one hash. So each group has one account, from which constructors pay
-before they make anything, whatever library they belong to. It stands in a context variable: constructors
-are plain functions that the unpickler calls.
+before they make anything, whatever library they belong to. It stands in a variable of the thread:
+constructors are plain functions that the unpickler calls.
 
 Two accounts are kept:
 
@@ -17,10 +17,10 @@ from __future__ import annotations
 import gc
 import io
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
 from typing import Any
 
 from agex.errors import StateCorrupt
@@ -199,7 +199,13 @@ def unpaid(size: int, cost: int) -> int:
     return max(0, -(-(cost - _FLOOR // 2) // _FACTOR) - size)
 
 
-_CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
+class _Open(threading.local):
+    """The account of this thread's decode: also for guest code that it runs in a context of its own."""
+
+    budget: Budget | None = None
+
+
+_OPEN = _Open()
 
 
 class enough_for:  # noqa: N801 - it is called as a function is
@@ -209,16 +215,16 @@ class enough_for:  # noqa: N801 - it is called as a function is
         self._budget = Budget(paid)
 
     def __enter__(self) -> Budget:
-        self._token = _CURRENT.set(self._budget)
+        self._outer, _OPEN.budget = _OPEN.budget, self._budget
         return self._budget
 
     def __exit__(self, *error: object) -> None:
-        _CURRENT.reset(self._token)
+        _OPEN.budget = self._outer
 
 
 def current() -> Budget:
     """Return the account of this decode; outside of one, an account with the minimum of any group."""
-    return _CURRENT.get() or Budget(0)
+    return _OPEN.budget or Budget(0)
 
 
 def spend(size: int) -> None:
