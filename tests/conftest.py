@@ -19,8 +19,8 @@ import agex
 
 SETTING = re.compile(r"AGEX_\w+|\w+_API_KEY")
 
-# A machine that is busy with other things must not fail a property. Examples that fail are told as they are: to
-# explain them is to trace every line in Python, for more minutes than a test has.
+# A machine that is busy with other things must not fail a property. Examples that fail are told as they are:
+# to explain them is to trace every line in Python, for more minutes than a test has.
 settings.register_profile("agex", deadline=None, phases=[each for each in Phase if each is not Phase.explain])
 settings.load_profile("agex")
 
