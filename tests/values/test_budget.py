@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 import re
 import subprocess
@@ -22,6 +23,7 @@ from agex.values.adapters import numpy_arrays as arrays
 from agex.values.adapters import pandas_frames as frames
 from agex.values.adapters import pandas_scalars as scalars
 from agex.values.adapters import stdlib as plain
+from agex.values.base import decode_budget
 from agex.values.checks import hash_cost as weight
 from agex.values.checks import opcode_audit as audit
 from agex.values.checks import opcode_grammar as grammar
@@ -263,3 +265,10 @@ def test_what_is_passed_at_once_is_passed_step_by_step_too() -> None:
         assert seen.first_noted is not None
         assert seen.first_noted >= weight._passed(shorter, weight._unnoted(), 0), kind
     assert passed > 20
+
+
+def test_what_runs_in_a_context_of_its_own_pays_from_the_same_account() -> None:
+    with decode_budget.enough_for(1):
+        contextvars.Context().run(decode_budget.spend, 5 << 20)
+        with pytest.raises(StateCorrupt):
+            contextvars.Context().run(decode_budget.spend, 5 << 20)
