@@ -6,6 +6,7 @@ Stopped by: sandbox.runtime.limits, sandbox.runtime.context.
 from __future__ import annotations
 
 import gc
+import signal
 import subprocess
 import sys
 
@@ -154,3 +155,23 @@ for turn in range(3):
 def test_the_host_lives_on_where_the_guest_has_taken_all_memory(program):
     """The limit was never lifted where the host had no memory left to lift it with."""
     subprocess.run([sys.executable, "-c", GROWING, program], timeout=100, check=True)
+
+
+def test_an_alarm_that_rings_while_the_clock_is_being_stopped_is_none_of_the_guests_errors(monkeypatch):
+    """It was seen as a ValueError in guest code: the kernel had rung between two lines of the host's."""
+    rung = []
+
+    class Ringing(list):
+        def remove(self, deadline):
+            super().remove(deadline)
+            rung.append(deadline)
+            signal.raise_signal(signal.SIGALRM)
+
+    monkeypatch.setattr("agex.sandbox.runtime.deadline._alarm._deadlines", Ringing())
+    before = signal.getsignal(signal.SIGALRM)
+    result = Sandbox(Policy.default(), limits=Limits(seconds=20.0)).exec("x = len('four')")
+    assert result.error is None
+    assert result.namespace["x"] == 4
+    assert rung
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0

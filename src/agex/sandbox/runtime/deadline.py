@@ -203,21 +203,25 @@ class _Alarm:
             self._has_rung = True
 
     def _arm(self) -> float:
-        """Set the timer; return what it had left, which is more than `_AGAIN` only if it has not rung."""
+        """Set the timer, for one deadline or more; return what it had left.
+
+        That is more than `_AGAIN` only if it has not rung.
+        """
         due = min(map(_NEXT, self._deadlines))
         left: float = _signal.setitimer(_signal.ITIMER_REAL, max(due - time.monotonic(), 1e-6), _AGAIN)[0]
         return left
 
     def _ring(self, signum: int, frame: object) -> None:
+        self._has_rung = True
+        if not self._deadlines:
+            return  # it rang while the last one was being removed
         for each in self._deadlines:
             each.look()
         now = time.monotonic()
         late = [d for d in self._deadlines if d.active and d.due <= now]
         if not late:
-            self._has_rung = True
             self._arm()
         else:
-            self._has_rung = True
             _signal.setitimer(_signal.ITIMER_REAL, _PEACE, _AGAIN)
             try:
                 for deadline in late:
