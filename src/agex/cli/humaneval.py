@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+import typer
 
 from agex.agent import ActionEvent, Agent, Run
 from agex.cli.benchmark import Results, compared, comparison_table, figures, provenance, table
@@ -73,7 +73,7 @@ def compare(
         ModelNotConfigured: there is no such model.
         LLMFail: the model cannot be asked.
     """
-    console = Console(quiet=quiet)
+    say = _nothing if quiet else typer.echo
     if unknown := set(sides) - set(SIDES):
         raise DefinitionError(f"there is no side {', '.join(sorted(unknown))}; sides are {', '.join(SIDES)}.")
     if "escalation" in sides and strong is None:
@@ -95,12 +95,16 @@ def compare(
             if results.of(side, name) is None:
                 trial = _tried(subjects[side], Case(name=name, inputs={"problem": problem}))
                 results.add(side, name, figures(trial, accepted=_is_accepted(trial)))
-        console.print(_line(number, limit, name, results, sides), highlight=False, markup=False)
+        say(_line(number, limit, name, results, sides))
     document = results.document()
-    console.print(table(document), highlight=False, markup=False)
+    say(table(document))
     if "bare" in sides and len(sides) > 1 and out is not None:
-        console.print(comparison_table(compared(out)), highlight=False, markup=False)
+        say(comparison_table(compared(out)))
     return document
+
+
+def _nothing(text: str) -> None:
+    """Print nothing."""
 
 
 def _subjects(model: Model, strong: Model | None, *, turns: int, examples: bool) -> dict[str, Subject]:
