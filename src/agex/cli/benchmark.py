@@ -65,7 +65,8 @@ def _commit() -> str:
         done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 - git
     except FileNotFoundError:
         return __version__
-    return done.stdout.strip() if done.returncode == 0 else __version__
+    described: str = done.stdout
+    return described.strip() if done.returncode == 0 else __version__
 
 
 class Results:
@@ -240,7 +241,7 @@ def _difference(name: str, pairs: list[tuple[str, bool, bool]]) -> Difference | 
 
 def _sign_test(won: int, lost: int) -> float:
     count = won + lost
-    tail = sum(math.comb(count, k) for k in range(min(won, lost) + 1)) / 2**count
+    tail: float = sum(math.comb(count, k) for k in range(min(won, lost) + 1)) / 2**count
     return min(1.0, 2 * tail)
 
 
