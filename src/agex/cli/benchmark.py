@@ -59,14 +59,14 @@ def provenance() -> dict[str, str]:
 
 def _commit() -> str:
     """Return the commit of this source, with ``+`` where files differ; its version where it is installed."""
+    version: str = __version__
     here = Path(__file__).parent
     asked = ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--exclude=*"]
     try:
         done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 - git
     except FileNotFoundError:
-        return __version__
-    described: str = done.stdout
-    return described.strip() if done.returncode == 0 else __version__
+        return version
+    return done.stdout.strip() if done.returncode == 0 else version
 
 
 class Results:
