@@ -6,12 +6,13 @@ the product with a second, stronger model.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import os
 import platform
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,16 @@ from agex import __version__
 from agex.errors import DefinitionError
 from agex.evals import Trial, wilson_interval
 
-__all__ = ["Difference", "Results", "compared", "comparison_table", "figures", "provenance", "table"]
+__all__ = [
+    "Difference",
+    "Results",
+    "compared",
+    "comparison_table",
+    "differences",
+    "figures",
+    "provenance",
+    "table",
+]
 
 Document = Mapping[str, Any]
 _ADDED_UP = ("turns", "requests", "input_tokens", "output_tokens", "seconds")
@@ -49,8 +59,9 @@ def figures(trial: Trial, *, accepted: bool) -> dict[str, Any]:
 
 
 def provenance() -> dict[str, str]:
-    """Return what a figure depends on beside the model: the commit, the interpreter, the machine."""
+    """Return what figures depend on beside the model (commit, interpreter, machine), and the day."""
     return {
+        "date": dt.date.today().isoformat(),  # noqa: DTZ011 - where it is read
         "commit": _commit(),
         "python": platform.python_version(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
@@ -88,7 +99,7 @@ class Results:
             return
         found = _read(path)
         for name, wanted in self._head.items():
-            if found.get(name) != wanted:
+            if name != "date" and found.get(name) != wanted:
                 raise DefinitionError(
                     f"{path} has results for {name} = {found.get(name)!r}, not {wanted!r}. "
                     "Name another file, or remove it to begin anew."
@@ -125,7 +136,7 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def _sides(rows: list[dict[str, Any]]) -> list[str]:
+def _sides(rows: Sequence[Document]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name, value in row.items() if isinstance(value, dict)))
 
 
@@ -194,17 +205,20 @@ def compared(before: Path, after: Path | None = None) -> list[Difference]:
     Raises:
         DefinitionError: a file has no results, or they have no side and problem in common.
     """
-    first = _read(before)
-    rows = {row["task"]: row for row in first["problems"]}
+    return differences(_read(before), None if after is None else _read(after))
+
+
+def differences(before: Document, after: Document | None = None) -> list[Difference]:
+    """Compare documents of results, like `compared`."""
+    rows = {row["task"]: row for row in before["problems"]}
     if after is None:
-        pairs = [(f"{side} over bare", "bare", side) for side in _sides(first["problems"]) if side != "bare"]
+        pairs = [(f"{side} over bare", "bare", side) for side in _sides(before["problems"]) if side != "bare"]
         others = rows
     else:
-        second = _read(after)
-        pairs = [(side, side, side) for side in _sides(second["problems"])]
-        others = {row["task"]: row for row in second["problems"]}
-        if first.get("benchmark") != second.get("benchmark"):
-            raise DefinitionError(f"{before} and {after} are of different benchmarks.")
+        if before.get("benchmark") != after.get("benchmark"):
+            raise DefinitionError("the two files are of different benchmarks.")
+        pairs = [(side, side, side) for side in _sides(after["problems"])]
+        others = {row["task"]: row for row in after["problems"]}
     found = [
         each
         for name, one, other in pairs
