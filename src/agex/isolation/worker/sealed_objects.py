@@ -11,7 +11,7 @@ import io
 import operator
 import sys
 import typing
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -49,10 +49,10 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
     """
 
     def reducer_override(self, obj: Any) -> Any:
-        kind: Hashable = type(obj)
-        if type(obj).__module__ != "__main__":
+        kind: Any = type(obj)
+        if kind.__module__ != "__main__":
             for name in _marks(kind):
-                module = sys.modules[type(obj).__module__]
+                module = sys.modules[kind.__module__]
                 if vars(module).get(name) is obj:
                     return operator.attrgetter(name), (module,)
         if getattr(obj, "__module__", None) == "__main__":
