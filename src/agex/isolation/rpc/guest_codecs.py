@@ -75,12 +75,11 @@ class OutboundCode(ForwardedCode):
 
     def _lines(self, function: Callable[..., Any]) -> str:
         """Return the lines of a guest function as they were written; empty for any other callable."""
-        if type(function) is types.MethodType:
-            function = function.__func__
-        if type(function) is not types.FunctionType:
+        found: Any = function.__func__ if isinstance(function, types.MethodType) else function
+        if type(found) is not types.FunctionType:
             return ""
-        source = self.source(function.__code__)
-        return ((source and function_lines(source, function.__code__)) or "")[:_LINES_CHARS]
+        source = self.source(found.__code__)
+        return ((source and function_lines(source, found.__code__)) or "")[:_LINES_CHARS]
 
 
 class StoredCode(ForwardedCode):
