@@ -39,9 +39,9 @@ SALES = {
 READINGS = ["21.5", "22.0", "n/a", "19.5", "", "23.0", "error 7", "20.0"]
 
 TASK_SECONDS = 50.0
-"""What one task may take: three of them stay below three minutes, with the loading of the model."""
+"""Of one task; three of them stay below three minutes, with the loading of the model."""
 CASE_SECONDS = 2.0
-"""What the model's function may take for one hidden case."""
+"""Of one call of the function that the model wrote, for a hidden case."""
 SHOWN_CHARS = 400
 """Of a value or a message; what is cut is marked."""
 
