@@ -131,7 +131,7 @@ def require_isolation(isolation: Isolation) -> None:
     """
     levels = get_args(Isolation)
     if isolation not in levels:
-        close = difflib.get_close_matches(isolation, levels, n=1) if isinstance(isolation, str) else []
+        close = difflib.get_close_matches(str(isolation), levels, n=1)
         meant = f"; did you mean {close[0]!r}?" if close else "."
         raise DefinitionError(f"isolation={isolation!r} is none of: {', '.join(levels)}{meant}")
     if isolation != "none":
