@@ -210,8 +210,8 @@ class Execution:
         """Print how to use a thing, or without one, the names of all that is registered."""
         names = self.session.builtins
         for one in self._registrations:
-            if one.kind == "function" and names.get(one.name) is thing:
-                thing = one.target  # for which something stands in that notes its errors
+            if one.kind in ("function", "object") and names.get(one.name) is thing:
+                thing = one.target  # for which something stands in that notes its errors, or journals calls
         about = overview(self._registrations) if thing is None else documentation(thing, self._registrations)
         sys.stdout.write(f"{about}\n")  # captured, while the agent's code runs
 

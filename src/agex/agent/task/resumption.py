@@ -193,7 +193,7 @@ class Resumption:
         for one in self._task.agent.registrations:
             if one.name == call.name:
                 return one.target
-            if one.kind == "module" and one.external and one.name == module:
+            if one.kind in ("module", "object") and one.acts and one.name == module:
                 return getattr(one.target, member, None)
         return None
 

@@ -59,6 +59,10 @@ class MemberSpec(NamedTuple):
     """Its description for the agent; None for its own docstring."""
     constructable: bool | None = None
     """For a class: whether guest code may make instances; None as its owner."""
+    external: bool | Literal["idempotent"] | None = None
+    """For an agent: whether its calls act on the world, see ``agent.fn``; None as its owner."""
+    approval: Any = None
+    """For an agent: whether a person has to say yes to a call, see ``agent.fn``; None as its owner."""
 
 
 class Grant(NamedTuple):
@@ -136,6 +140,10 @@ class Policy:
             self.modules["pathlib"] = LibraryGrant(library, "pathlib")
             self.grants.append(Grant("paths", None, {}))
 
+    def leave_out(self, class_: type, names: Iterable[str], *, by: str) -> None:
+        """Deny members of a class, wherever its instances come from; *by* names the rule."""
+        self._rule(class_, by, "*", tuple(names), {})
+
     def use_clock(self, draw: Callable[..., Any]) -> None:
         """Let guest code have the readings of clocks, and the draws of chance, from *draw*.
 
@@ -207,7 +215,7 @@ class Policy:
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
         spelling.require_bools(constructable=constructable, stays=stays)
         include, exclude = (spelling.settled(each, class_, name) for each in (include, exclude))
-        configure = spelling.configured(configure or {}, class_, name)
+        configure = _unmarked(spelling.configured(configure or {}, class_, name))
         spelling.check_class(class_, (), include, exclude, tuple(configure or ()))
         spelling.check_left_out(class_, exclude)
         settings = {
@@ -255,7 +263,7 @@ class Policy:
         """
         spelling.require_bools(recursive=recursive)
         include, exclude = (spelling.settled(each, module, name) for each in (include, exclude))
-        configure = spelling.configured(configure or {}, module, name)
+        configure = _unmarked(spelling.configured(configure or {}, module, name))
         spelling.check_left_out(module, exclude)
         if isinstance(module, types.ModuleType):
             spelling.check_module(module, include, exclude, tuple(configure or ()))
@@ -555,6 +563,17 @@ _FREELY_WRITTEN = frozenset(
     }
 )  # fmt: skip
 """Classes of the standard library whose instances are made by guest code, to be written to."""
+
+
+def _unmarked(configure: dict[str, MemberSpec]) -> dict[str, MemberSpec]:
+    """Refuse marks of calls that act on the world: a policy has no journal of them."""
+    for name, spec in configure.items():
+        if spec.external is not None or spec.approval is not None:
+            raise DefinitionError(
+                f"configure= of {name!r} has external= or approval=: calls are journalled for an agent, "
+                "so register it there"
+            )
+    return configure
 
 
 def _permissions(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
