@@ -176,6 +176,21 @@ def test_a_model_that_does_not_answer_leaves_the_run_for_later() -> None:
     assert told(worked(store, pay, lease=60.0)) == [("done", "main")]
 
 
+def test_attempts_that_end_without_a_loss_do_not_count() -> None:
+    world, store = World(), Memory()
+    pay = paying(world, [*[ModelError("busy", retryable=False)] * 4, PAY])
+    enqueue(pay.using(state=on(store, "main")), 1)
+    for _ in range(4):
+        assert told(worked(store, pay)) == [("open", "main")]
+    assert told(worked(store, pay)) == [("done", "main")]
+
+
+@pytest.mark.parametrize("attempts", [0, -1, True, 2.0])
+def test_a_number_of_attempts_that_is_none_is_refused(attempts: int) -> None:
+    with pytest.raises(DefinitionError, match="attempts="):
+        Worker([paying(World())], Memory(), attempts=attempts)
+
+
 def test_a_failed_run_is_told_and_does_not_end_the_worker() -> None:
     world, store = World(), Memory()
     pay = paying(world, ["```python\ntask_fail('no')\n```", PAY])

@@ -12,7 +12,7 @@ from typing import Any
 from agex.agent.durable.records import RunRecord, known_call, read_record, written
 from agex.errors import StateConflict, StateCorrupt, StateError
 
-__all__ = ["WaitingRun", "decide", "leave_idle", "waiting_runs"]
+__all__ = ["WaitingRun", "decide", "give_up", "leave_idle", "waiting_runs"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,12 +95,13 @@ def decide(state: Any, run_id: str, call: str, *, rejected: str | None = None) -
         log.abandon()
 
 
-def leave_idle(state: Any, run_id: str) -> None:
+def leave_idle(state: Any, run_id: str, *, lost: bool = False) -> None:
     """Note that nobody carries an open run on.
 
     Args:
         state: a ``Versioned`` state that nobody else uses.
         run_id: the run; one that is not open stays as it is.
+        lost: whether the place where its code ran was lost, so that the attempt counts.
 
     Raises:
         StateError: the run is not there, or the state cannot be written.
@@ -109,9 +110,30 @@ def leave_idle(state: Any, run_id: str) -> None:
     try:
         log.claim(run_id)
         record = read_record(RunRecord, log.read(run_id), run_id)
-        if record.status == "open" and not record.idle:
-            log.put(run_id, written(record.model_copy(update={"idle": True})))
+        left = record.model_copy(update={"idle": True, "attempts": record.attempts if lost else 0})
+        if record.status == "open" and left != record:
+            log.put(run_id, written(left))
             log.write(f"{record.task}: is left")
+    finally:
+        log.abandon()
+
+
+def give_up(state: Any, run_id: str, message: str) -> None:
+    """Let an open run have failed, without a further step.
+
+    Raises:
+        StateError: the run is not there, or the state cannot be written.
+        StateConflict: it is not open any more, or another writer was faster. Nothing was written.
+    """
+    log = state.view().log
+    try:
+        log.claim(run_id)
+        record = read_record(RunRecord, log.read(run_id), run_id)
+        if record.status != "open":
+            raise StateConflict(f"Run {run_id} is {record.status} meanwhile.")
+        failed = {"status": "failed", "idle": False, "message": message, "unkept": {}}
+        log.put(run_id, written(record.model_copy(update=failed)))
+        log.write(f"{record.task}: is given up")
     finally:
         log.abandon()
 

@@ -295,10 +295,20 @@ class RunJournal:
         known = self._known.get(self.record.call)
         if answer is not None and known is not None:
             self._decide(known, answer)
-        self._update(status="open", idle=False, branch=branch, call="", question="", last_turn=last_turn)
+        attempts = self.record.attempts + 1 if answer is None else 0
+        self._update(
+            status="open",
+            idle=False,
+            branch=branch,
+            call="",
+            question="",
+            last_turn=last_turn,
+            attempts=attempts,
+        )
         if self._log is not None:
             self.stage()
             self._log.write(f"{self.record.task}: goes on")
+        self._update(attempts=0)  # as any further commit says
 
     def _decide(self, known: KnownCall, answer: Answer) -> None:
         state: CallState = "approved" if answer.rejected is None else "rejected"
