@@ -107,25 +107,29 @@ def test_a_signal_ends_it_and_leaves_the_run_open_for_the_next(tasks: str, numbe
 
 
 DEADLY = r'''
-import os, signal
+import os, signal, threading
 from agex import Agent
 from agex.testing import ScriptedModel
 
+over = threading.Event()
+
+def kill():
+    over.wait()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+thread = threading.Thread(target=kill, daemon=True)
+thread.start()
+
 def answer(messages):
-    return "```python\nfirst = charge()\nleave()\ntask_success(first)\n```"
+    return "```python\nleave()\n```"
 
 agent = Agent(model=ScriptedModel(answer), fs=None)
-
-@agent.fn(external=True)
-def charge() -> str:
-    with open("charged", "a") as file:
-        file.write("once ")
-    return "charged"
 
 @agent.fn
 def leave() -> None:
     if os.environ.get("AGEX_TEST_DEADLY"):
-        os.kill(os.getpid(), signal.SIGKILL)
+        over.set()
+        thread.join()
 
 @agent.task
 def pay() -> str:
@@ -148,7 +152,7 @@ def test_a_run_that_takes_each_of_its_workers_with_it_has_failed(
     options += ["--attempts", "2"]
     code = "import sys; from agex.cli.app import app; app(sys.argv[1:])"
     deadly = {**os.environ, "AGEX_TEST_DEADLY": "1"}
-    for _ in range(3):  # the first came to the call, which is something new
+    for _ in range(2):
         done = subprocess.run([sys.executable, "-c", code, *options], env=deadly, check=False)
         assert done.returncode == -signal.SIGKILL
     found = CliRunner().invoke(app, options)
@@ -157,6 +161,5 @@ def test_a_run_that_takes_each_of_its_workers_with_it_has_failed(
     assert CliRunner().invoke(app, options).output == ""
     listed = CliRunner().invoke(app, ["runs", "orders"]).output
     assert f"{run_id}  failed" in listed
-    assert "was lost 2 times at the same place, turn 1" in listed
-    assert Path("charged").read_text() == "once "
+    assert "was lost 2 times at the same place" in listed
     sys.modules.pop(name)

@@ -278,7 +278,7 @@ class Worker:
     def _give_up(self, branch: str, record: RunRecord) -> None:
         """Let a run have failed that was taken up as often as it may be."""
         message = (
-            f"Its process was lost {record.attempts} times at the same place, turn {record.turn}, and it did "
+            f"Its process was lost {record.attempts} times at the same place, and it did "
             "nothing new in between: its code may end the process that it runs in. Give the code one of its "
             "own, Agent(isolation='process')."
         )
