@@ -103,6 +103,15 @@ class WorkerProcess:
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(self._pidfd, number)
 
+    def has_ended(self) -> bool:
+        """Return whether the process has ended."""
+        poll = select.poll()
+        with self._lock:
+            if not self._finalizer.alive:
+                return True
+            poll.register(self._pidfd, select.POLLIN)
+            return bool(poll.poll(0))
+
     def terminate(self) -> None:
         """Kill it, from any thread. The thread that talks to it notices, and closes the connection."""
         self._signal(signal.SIGKILL)
