@@ -116,6 +116,8 @@ class RunRecord(Record):
     call: str = ""
     """The call that waits for approval, as its key."""
     question: str = ""
+    answer: str = ""
+    """To its question, from somebody without its program; it goes on with that."""
     message: str = ""
     """Why it failed."""
 

@@ -315,6 +315,7 @@ class RunJournal:
             branch=branch,
             call="",
             question="",
+            answer="",
             last_turn=last_turn,
             attempts=attempts,
         )
