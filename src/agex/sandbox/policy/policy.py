@@ -17,7 +17,7 @@ import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import DefinitionError
@@ -31,6 +31,7 @@ from agex.sandbox.policy.library import Guard, homes
 from agex.sandbox.policy.library_grant import LibraryGrant, prepare
 from agex.sandbox.policy.library_members import DENIED, ActiveLibraries, named, open_guard, unsealed
 from agex.sandbox.policy.member_rules import MemberRules, of_hosts
+from agex.sandbox.policy.member_spec import MemberSpec, unmarked
 from agex.sandbox.policy.module_grant import FUNCTIONS, ModuleGrant, Pattern, open_while, telling
 from agex.sandbox.policy.native import UnknownPackages, inert_reason, opens_unseen, unseen
 from agex.sandbox.rules.names import CONTESTED, is_dunder
@@ -43,26 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Grant", "MemberSpec", "Pattern", "Policy"]
 
-Visibility: TypeAlias = Literal["high", "medium", "low"]
-
-
 CLOCK = "clock!"
 """The name of the clock: none that guest code can write."""
-
-
-class MemberSpec(NamedTuple):
-    """How one member of a registration differs from the rest of it."""
-
-    visibility: Visibility | None = None
-    """How much of it is shown to the agent; None as its owner."""
-    docstring: str | None = None
-    """Its description for the agent; None for its own docstring."""
-    constructable: bool | None = None
-    """For a class: whether guest code may make instances; None as its owner."""
-    external: bool | Literal["idempotent"] | None = None
-    """For an agent: whether its calls act on the world, see ``agent.fn``; None as its owner."""
-    approval: Any = None
-    """For an agent: whether a person has to say yes to a call, see ``agent.fn``; None as its owner."""
 
 
 class Grant(NamedTuple):
@@ -213,7 +196,7 @@ class Policy:
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
         spelling.require_bools(constructable=constructable, stays=stays)
         include, exclude = (spelling.settled(each, class_, name) for each in (include, exclude))
-        configure = _unmarked(spelling.configured(configure or {}, class_, name))
+        configure = unmarked(spelling.configured(configure or {}, class_, name))
         spelling.check_class(class_, (), include, exclude, tuple(configure or ()))
         spelling.check_left_out(class_, exclude)
         settings = {
@@ -261,7 +244,7 @@ class Policy:
         """
         spelling.require_bools(recursive=recursive)
         include, exclude = (spelling.settled(each, module, name) for each in (include, exclude))
-        configure = _unmarked(spelling.configured(configure or {}, module, name))
+        configure = unmarked(spelling.configured(configure or {}, module, name))
         spelling.check_left_out(module, exclude)
         if isinstance(module, types.ModuleType):
             spelling.check_module(module, include, exclude, tuple(configure or ()))
@@ -573,17 +556,6 @@ _FREELY_WRITTEN = frozenset(
     }
 )  # fmt: skip
 """Classes of the standard library whose instances are made by guest code, to be written to."""
-
-
-def _unmarked(configure: dict[str, MemberSpec]) -> dict[str, MemberSpec]:
-    """Refuse marks of calls that act on the world: a policy has no journal of them."""
-    for name, spec in configure.items():
-        if spec.external is not None or spec.approval is not None:
-            raise DefinitionError(
-                f"configure= of {name!r} has external= or approval=: calls are journalled for an agent, "
-                "so register it there"
-            )
-    return configure
 
 
 def _permissions(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
