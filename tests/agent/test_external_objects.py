@@ -10,7 +10,7 @@ from typing import Any, Self
 import pytest
 from tampered_entries import changed
 
-from agex import Agent, DefinitionError, Disk, MemberSpec, ReplayMismatch, TaskSuspended, Versioned
+from agex import Agent, DefinitionError, Disk, MemberSpec, ReplayMismatch, TaskFail, TaskSuspended, Versioned
 from agex.testing import ScriptedModel, python_action, record, replay
 
 EXTERNAL = MemberSpec(external=True)
@@ -382,6 +382,27 @@ def test_a_policy_alone_refuses_marks_that_it_could_not_keep():
         Policy().module(Store([]), name="store", configure=MARKED)
     with pytest.raises(DefinitionError, match="an agent"):
         Policy().cls(Store, configure=MARKED)
+
+
+def test_a_class_is_refused_with_what_to_register_instead():
+    with pytest.raises(DefinitionError, match=r"cannot be kept for a class; register functions that use it"):
+        Agent().cls(Store, configure=MARKED)
+
+
+def test_an_object_of_the_same_class_that_code_makes_does_not_act():
+    made: list[Any] = []
+    agent = Agent(
+        model=ScriptedModel([[python_action("Store([]).send('pen')")], [python_action("task_fail('')")]])
+    )
+    agent.cls(Store)
+    agent.module(Store(made), name="store", configure=MARKED)
+
+    @agent.task
+    def settle() -> str: ...
+
+    with pytest.raises(TaskFail):
+        settle()
+    assert "'send' of 'Store' object is not accessible" in str(agent.model.requests[1])
 
 
 def test_several_samples_are_refused():
