@@ -108,8 +108,6 @@ WAYS = [
     "import csv\ncsv.writer(store).writerow(['pen'])",
     "from contextlib import closing\nwith closing(store): pass",
     "import pprint\npprint.pprint('pen', stream=store)",
-    "import asyncio\nasyncio.run(asyncio.to_thread(store.send, 'pen'))",
-    "from concurrent.futures import *\nwith ThreadPoolExecutor() as p: p.submit(store.send, 'pen').result()",
 ]
 
 
@@ -120,6 +118,19 @@ def test_a_call_is_journalled_however_the_code_gets_at_the_method(way):
     shop(made, [f"{way}\ntask_success('done')"], state)()
     assert len(made) > 0
     assert len(calls_of(state)) == len(made)
+
+
+def test_a_call_is_journalled_in_threads_that_libraries_start():
+    made: list[Any] = []
+    state = Versioned()
+    code = (
+        "import asyncio\nfrom concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor() as pool: pool.submit(store.send, 'pen').result()\n"
+        "asyncio.run(asyncio.to_thread(store.send, 'cup'))\ntask_success('done')"
+    )
+    shop(made, [code], state)()
+    assert made == [("pen", 1), ("cup", 1)]
+    assert calls_of(state) == ["store.send", "store.send"]
 
 
 REFUSED = [
