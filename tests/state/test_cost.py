@@ -88,5 +88,9 @@ def test_a_difference_on_disk_is_the_same_however_many_commits_are_between(tmp_p
     state["new"] = 1
     state.commit()
     found = state.diff(first)
-    assert (sorted(found.changed), [*found.added], [*found.removed]) == (["v0", "v1", "v2"], ["new"], ["v100"])
+    assert (sorted(found.changed), [*found.added], [*found.removed]) == (
+        ["v0", "v1", "v2"],
+        ["new"],
+        ["v100"],
+    )
     state.close()
