@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from agex.state import Disk, Memory, Versioned
+from agex.state.working.variables import Variables
+from agex.values.base import trees
 
 
 class Counting(Memory):
@@ -94,3 +96,58 @@ def test_a_difference_on_disk_is_the_same_however_many_commits_are_between(tmp_p
         ["v100"],
     )
     state.close()
+
+
+def looked_at(state: Versioned, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how many variables the next commit looks at, one by one or encoded."""
+    seen: set[str] = set()
+    single, whole = trees.tree, Variables._encode
+
+    def tree(variables, name):
+        seen.add(name)
+        return single(variables, name)
+
+    def encode(self, objects, apart=frozenset()):
+        seen.update(objects)
+        return whole(self, objects, apart)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trees, "tree", tree)
+        patch.setattr(Variables, "_encode", encode)
+        state.commit()
+    return len(seen)
+
+
+def small_dicts(count: int) -> Versioned:
+    state = Versioned()
+    state.update({f"v{number}": {"n": number, "rows": [number, (1, 2)]} for number in range(count)})
+    state.commit()
+    return state
+
+
+def test_a_commit_looks_at_what_was_given_out_since_the_last(monkeypatch):
+    state = small_dicts(300)
+    state["v7"]["n"] = -1
+    state["v8"]
+    assert looked_at(state, monkeypatch) == 2
+    assert looked_at(state, monkeypatch) == 0
+    assert Versioned(state.store)["v7"]["n"] == -1
+
+
+def test_what_a_task_has_in_its_hands_is_looked_at_in_blocks(monkeypatch):
+    state = small_dicts(300)
+    names = state.snapshot()
+    state.commit()
+    state.commit()
+    names["v7"]["n"] = -1
+    assert looked_at(state, monkeypatch) <= 64
+    assert Versioned(state.store)["v7"]["n"] == -1
+
+
+def test_what_nobody_has_any_more_is_looked_at_once_more_and_then_left(monkeypatch):
+    state = small_dicts(50)
+    names = state.snapshot()
+    state.commit()
+    del names
+    state.commit()
+    assert looked_at(state, monkeypatch) == 0

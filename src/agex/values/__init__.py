@@ -23,7 +23,7 @@ from agex.values.code.outline import Sketch
 from agex.values.decoder import decode
 from agex.values.diff import diff_values, show_value
 from agex.values.encoder import encode
-from agex.values.looks import look
+from agex.values.looks import Looks
 from agex.values.packed_variables import Packed, copied, frozen, opened, packed_groups, sketched
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "ForwardedCode",
     "Group",
     "GuestCode",
+    "Looks",
     "Lost",
     "NotKept",
     "Packed",
@@ -48,7 +49,6 @@ __all__ = [
     "fingerprint",
     "from_recipe",
     "frozen",
-    "look",
     "not_kept_error",
     "opened",
     "packed_groups",

@@ -10,7 +10,7 @@ that are left, where some of its variables were deleted or bound anew: its names
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -90,8 +90,10 @@ class Variables:
         self._packed: WeakValueDictionary[str, values.Group] = WeakValueDictionary()
         """Groups that are still in use as they were packed: variables that share objects are of one group."""
         self._held: dict[str, _StoredGroup] = {}
-        self._watched: set[str] = set()
-        """Names in `_held` whose objects may change: others cannot be, before they are given out."""
+        self._watched: dict[str, values.Fingerprint | None] = {}
+        """The names in `_held` whose objects may change (others cannot, before they are given out), with the
+        fingerprint of each that is stored by itself."""
+        self._looks = values.Looks()
         self._alone: set[str] = set()
         """Names whose objects were in nobody else's hands at the last look, and were not given out since."""
         self._sketched: tuple[tuple[str | None, str], dict[str, Any]] | None = None
@@ -143,15 +145,24 @@ class Variables:
         """Return a live object to somebody who may change it from now on."""
         self._alone.discard(name)
         if name in self._held:
-            self._watched.add(name)
+            self._watch(name)
         return self._live[name]
+
+    def _watch(self, name: str) -> None:
+        held = self._held[name]
+        self._watched[name] = held.fingerprint if len(held.names) == 1 else None
+
+    def _leave(self, names: Iterable[str]) -> None:
+        """Do not look any more at objects that are in nobody else's hands."""
+        for name in names:
+            self._watched.pop(name, None)
 
     def _keep(self, name: str, held: _StoredGroup) -> None:
         self._held[name] = held
-        self._watched.add(name)
+        self._watch(name)
 
     def _drop(self, name: str) -> None:
-        self._watched.discard(name)
+        self._watched.pop(name, None)
         self._held.pop(name, None)
 
     def _copied(self, name: str) -> list[Any] | None:
@@ -308,16 +319,16 @@ class Variables:
     def change(self) -> Change:
         """Find what changed since the commit, in place or by name."""
         change = Change()
-        found = values.look(self._live, dict(self._suspects()), self._encode)
+        found = self._looks.look(self._live, self._suspects(), self._encode)
         self._alone = set(found.alone)
-        self._watched -= found.alone & found.unchanged
+        self._leave(found.alone & found.unchanged)
         for group in found.groups:
             now = values.fingerprint(group)
             held = self._held.get(group.names[0])
             if held is not None and held.names != group.names:
                 held = None
             if held is not None and held.fingerprint == now and not self._bound & set(group.names):
-                self._watched -= found.alone & set(group.names)
+                self._leave(found.alone & set(group.names))
                 continue
             before = None if held is None or held.recipe is None else (held.fingerprint, held.recipe)
             cut = values.cut(group, self._journal.address, now=now, before=before)
@@ -329,17 +340,17 @@ class Variables:
         self._move(change)
         return change
 
-    def _suspects(self) -> Iterator[tuple[str, values.Fingerprint | None]]:
-        """Yield the variables to look at, with the fingerprint of each that was stored by itself."""
-        for name in self._watched - self._bound - self._gone:
-            held = self._held[name]
-            yield name, held.fingerprint if held.names == (name,) else None
-        for name in self._bound - {CACHE}:
-            yield name, None
-        # One that was empty may not have been written the last time; it is written only over a stored one.
-        is_new = CACHE in self._bound or CACHE not in self._held
-        if is_new and CACHE in self._live and (self._live[CACHE] or self._is_stored(CACHE)):
-            yield CACHE, None
+    def _suspects(self) -> dict[str, values.Fingerprint | None]:
+        """Return the variables to look at, with the fingerprint of each that was stored by itself."""
+        known = {**self._watched, **dict.fromkeys(self._bound)}
+        for name in self._gone:
+            known.pop(name, None)
+        if CACHE in self._live and (CACHE in self._bound or CACHE not in self._held):
+            # One that was empty may not be written yet; an empty one is written only over a stored one.
+            known[CACHE] = None
+            if not self._live[CACHE] and not self._is_stored(CACHE):
+                del known[CACHE]
+        return known
 
     def _is_to_go(self, name: str) -> bool:
         """Return whether something is stored of a variable that is given up, be it damaged."""
@@ -415,7 +426,7 @@ class Variables:
                 self._drop(name)
             else:
                 self._keep(name, held)
-                self._watched -= self._alone & {name}
+                self._leave(self._alone & {name})
         for name in self._gone:
             self._drop(name)
         for name in self._of_workers:
