@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agex import Agent
+from agex.cli.benchmark import provenance
 from agex.testing import ScriptedModel, python_action
 
 TURNS = 10
@@ -40,7 +41,8 @@ def main() -> None:
     for label, value in found.items():
         print(f"{label:<58}{value:>10.3f}")
     if options.out is not None:
-        options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        document = {**provenance(), "figures": found}
+        options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def measure(rounds: int) -> dict[str, float]:

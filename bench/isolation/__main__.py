@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from agex.cli.benchmark import provenance
 from agex.errors import IsolationUnavailable
 from agex.isolation import Executor, InProcessExecutor, Level, executor_of
 from agex.sandbox import Limits, Policy
@@ -44,7 +45,8 @@ def main() -> None:
         for what, value in figures.items():
             print(f"{level:<11}{what:<44}{value if isinstance(value, str) else f'{value:10.3f}'}")
     if options.out is not None:
-        options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        document = {**provenance(), "figures": found}
+        options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def timed(work: Callable[[], Any], repeats: int) -> float:

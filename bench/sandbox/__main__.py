@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +17,8 @@ from pathlib import Path
 from bench.sandbox import fixed, peers, runaway, sides, table
 from bench.sandbox.pairs import Cell, measure
 from bench.sandbox.workload import WORKLOADS, load
+
+from agex.cli.benchmark import provenance
 
 _ROOT = Path(__file__).parents[2]
 _PATIENCE = 150.0  # seconds for one entry; a peer that needs more has no figure
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("\n".join(table.lines(cells, costs, endings)))
     if options.out:
         report = {
-            "python": platform.python_version(),
+            **provenance(),
             "cells": [asdict(cell) for cell in cells],
             "geometric_means": {
                 side: table.geometric_mean([c for c in cells if c.side == side])

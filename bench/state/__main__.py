@@ -17,6 +17,8 @@ from bench.state.floor import SIZES, measure_commits, measure_open
 from bench.state.history import measure_history
 from bench.state.turns import measure_turns
 
+from agex.cli.benchmark import provenance
+
 
 def main() -> None:
     """Run the benchmark and print its tables."""
@@ -28,7 +30,8 @@ def main() -> None:
     found = {} if options.only else measure(quick=options.quick)
     found["decoding"] = decoded()
     if options.out is not None:
-        options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        document = {**provenance(), "figures": found}
+        options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def measure(*, quick: bool) -> dict[str, Any]:

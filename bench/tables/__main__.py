@@ -1,7 +1,7 @@
 """The command: ``python -m bench.tables``, from the root of the repository.
 
-It tries the problems one after the other and writes a result for each; with ``--out`` a run that is broken
-off goes on from there. ``--report A.json B.json`` prints the figures of several files as a table.
+It tries each problem on each side and writes the result; with ``--out`` a run that is broken off goes on from
+there. ``--report A.json B.json`` prints the figures of files as tables; ``agex bench compare`` compares them.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bench.tables.problem import HIDDEN_SEED, Problem
 from bench.tables.problems import PROBLEMS
-from bench.tables.results import Results, line, summary, table
 from bench.tables.sides import SIDES, Settings, solve
 
 from agex import LLMFail
 from agex.agent import ActionEvent, Run
+from agex.cli.benchmark import Results, figures, provenance, table
 from agex.evals import Case, Trial, Verdict, attempt
 from agex.models import PythonAction, resolve_model
 
@@ -29,51 +30,53 @@ _CODE_CHARS = 4_000
 
 
 def main() -> None:
-    """Run one side, or print the figures of several."""
+    """Run sides, or print the figures of some files."""
     options = _parser().parse_args()
     if options.report:
-        print(table(json.loads(path.read_text(encoding="utf-8")) for path in options.report))
+        for path in options.report:
+            print(table(json.loads(path.read_text(encoding="utf-8"))))
         return
     model = resolve_model(options.model)
     strong = None if options.strong is None else resolve_model(options.strong)
-    if options.side == "escalation" and strong is None:
+    if "escalation" in options.side and strong is None:
         raise SystemExit("--side escalation needs --strong MODEL, which is asked where --model fails.")
-    settings = Settings(options.side, model, turns=options.turns, strong=strong)
-    results = Results(options.out, _head(options, settings))
+    head = {
+        "benchmark": "tables",
+        "model": f"{model.provider}:{model.name}",
+        "strong": None if strong is None else f"{strong.provider}:{strong.name}",
+        "turns": options.turns,
+        "seed": HIDDEN_SEED,
+        **provenance(),
+    }
+    results = Results(head, options.out)
     problems = PROBLEMS[: options.limit]
     for number, problem in enumerate(problems, start=1):
-        if problem.name not in results.done:
-            row = tried(problem, settings)
-            results.add(row)
-            print(line(row, number, len(problems)), flush=True)
-    document = {**_head(options, settings), "summary": summary(results.rows)}
-    print(table([document]))
+        for side in options.side:
+            if results.of(side, problem.name) is None:
+                row = tried(problem, Settings(side, model, turns=options.turns, strong=strong))
+                results.add(side, problem.name, row, family=problem.family)
+                print(_line(row, side, problem.name, f"{number}/{len(problems)}"), flush=True)
+    print(table(results.document()))
+
+
+def _line(row: Mapping[str, Any], side: str, name: str, place: str) -> str:
+    mark = "pass" if row["passed"] else "WRONG" if row["confident_wrong"] else "none"
+    spent = f"{row['turns']} turns {row['seconds']:6.1f} s"
+    return f"[{place}] {name:<30} {side:<8} {mark:<5} {spent}  {row['reason'][:90]}"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.tables", description=__doc__)
     parser.add_argument("--model", help="as agex takes it, e.g. local or local:/path/to/model.gguf")
-    parser.add_argument("--side", choices=SIDES, default="product", help="what is tried")
+    parser.add_argument(
+        "--side", choices=SIDES, nargs="+", default=["product", "bare"], help="the sides to try"
+    )
     parser.add_argument("--strong", help="the second model, for --side escalation")
     parser.add_argument("--turns", type=int, default=4, help="of one task; the bare model has one")
     parser.add_argument("--limit", type=int, default=len(PROBLEMS), help="the first N problems")
     parser.add_argument("--out", type=Path, help="a JSON file; results that it has are not made again")
     parser.add_argument("--report", type=Path, nargs="+", help="print the figures of these files instead")
     return parser
-
-
-def _head(options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
-    models = [
-        settings.model,
-        *([settings.strong] if settings.side == "escalation" and settings.strong else []),
-    ]
-    return {
-        "benchmark": "tables",
-        "side": options.side,
-        "model": ", ".join(f"{each.provider}:{each.name}" for each in models),
-        "turns": 1 if options.side == "bare" else options.turns,
-        "seed": HIDDEN_SEED,
-    }
 
 
 def tried(problem: Problem, settings: Settings) -> dict[str, Any]:
@@ -88,21 +91,7 @@ def tried(problem: Problem, settings: Settings) -> dict[str, Any]:
     is_of_judge = trial.reason.startswith("the judge")
     if trial.exception is not None and (is_of_judge or isinstance(trial.exception, LLMFail)):
         raise trial.exception
-    accepted = trial.exception is None
-    return {
-        "task": problem.name,
-        "family": problem.family,
-        "passed": trial.status == "passed",
-        "accepted": accepted,
-        "confident_wrong": accepted and trial.status != "passed",
-        "reason": trial.reason[:500],
-        "turns": trial.turns,
-        "requests": trial.usage.requests,
-        "input_tokens": trial.usage.input_tokens,
-        "output_tokens": trial.usage.output_tokens,
-        "seconds": round(trial.seconds, 2),
-        "code": _last_code(trial),
-    }
+    return {**figures(trial, accepted=trial.exception is None), "code": _last_code(trial)}
 
 
 def _right(value: Any, problem: Problem) -> Verdict:

@@ -1,7 +1,6 @@
 import ast
 import doctest
 import inspect
-import json
 import sys
 from dataclasses import replace
 
@@ -11,7 +10,6 @@ import pytest
 from bench.tables.__main__ import tried
 from bench.tables.problem import HIDDEN_SEED, PUBLIC_SEED, difference
 from bench.tables.problems import FAMILIES, PROBLEMS
-from bench.tables.results import Results, summary, table
 from bench.tables.sides import Settings, bare_prompt
 
 from agex import Agent
@@ -262,46 +260,3 @@ def test_the_bare_model_is_told_of_the_data_and_not_of_the_solution():
     assert "def orders_with_names(orders: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:" in prompt
     assert "40 rows x 3 columns" in prompt
     assert "merge" not in prompt
-
-
-# -- the results
-
-
-def _row(task, *, passed, accepted=True):
-    return {
-        "task": task,
-        "family": "joins",
-        "passed": passed,
-        "accepted": accepted,
-        "confident_wrong": accepted and not passed,
-        "reason": "",
-        "turns": 2,
-        "requests": 2,
-        "input_tokens": 100,
-        "output_tokens": 10,
-        "seconds": 1.5,
-    }
-
-
-def test_results_are_in_the_file_after_each_and_go_on_from_there(tmp_path):
-    path, head = tmp_path / "out.json", {"side": "bare", "model": "testing:scripted"}
-    Results(path, head).add(_row("a", passed=True))
-    again = Results(path, head)
-    assert again.done == {"a"}
-    again.add(_row("b", passed=False))
-    document = json.loads(path.read_text())
-    assert document["summary"]["passed"] == 1
-    assert [row["task"] for row in document["tasks"]] == ["a", "b"]
-    assert "| bare | testing:scripted | 1/2 | 9% to 91% | 1 | 4 | 200 / 20 | 3.0 |" in table([document])
-
-
-def test_a_file_of_another_side_is_not_gone_on_with(tmp_path):
-    path = tmp_path / "out.json"
-    Results(path, {"side": "bare"}).add(_row("a", passed=True))
-    with pytest.raises(SystemExit, match="give another --out"):
-        Results(path, {"side": "product"})
-
-
-def test_values_that_are_not_there_are_counted_apart():
-    found = summary([_row("a", passed=False), _row("b", passed=False, accepted=False)])
-    assert (found["confident_wrong"], found["without_value"]) == (1, 1)

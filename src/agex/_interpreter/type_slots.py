@@ -9,7 +9,17 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["bases_of", "module_of", "mro_of", "name_of", "namespace_of", "qualname_of", "worked_out_mro"]
+__all__ = [
+    "bases_of",
+    "flags_of",
+    "is_static",
+    "module_of",
+    "mro_of",
+    "name_of",
+    "namespace_of",
+    "qualname_of",
+    "worked_out_mro",
+]
 
 _SLOTS = type.__dict__
 
@@ -21,6 +31,16 @@ bases_of: Callable[[type], tuple[type, ...]] = _SLOTS["__bases__"].__get__
 namespace_of: Callable[[type], types.MappingProxyType[str, Any]] = _SLOTS["__dict__"].__get__
 worked_out_mro: Callable[[type], tuple[type, ...] | None] = _SLOTS["__mro__"].__get__
 """A class and its bases in order; None while its metaclass still works that out."""
+
+flags_of: Callable[[type], int] = _SLOTS["__flags__"].__get__
+
+_HEAPTYPE = 1 << 9
+"""``Py_TPFLAGS_HEAPTYPE`` in CPython's ``object.h``."""
+
+
+def is_static(class_: type) -> bool:
+    """Return whether a class is built into the interpreter or a compiled module: no statement made it."""
+    return not flags_of(class_) & _HEAPTYPE
 
 
 def mro_of(class_: type) -> tuple[type, ...]:

@@ -6,7 +6,7 @@ each command calls one function of another room.
 
 Reading order: ``app`` (the commands and their options), then a module for each command or family of them:
 ``run`` with ``progress``, ``history``, ``shell``, ``serve``, ``doctor`` with
-``isolation_attempts``, ``demo``, ``humaneval``.
+``isolation_attempts``, ``demo``, ``humaneval`` with ``benchmark``.
 """
 
 from agex.cli.app import main

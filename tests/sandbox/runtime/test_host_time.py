@@ -5,6 +5,7 @@ Stopped by: sandbox.runtime.host_time, sandbox.runtime.limits.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 
@@ -50,10 +51,15 @@ def run(source, *, seconds=LIMIT, thread=False, **timeouts):
         policy.fn(function, timeout=timeouts.get(function.__name__))
     policy.fn(threading.Event().wait, name="c_wait")
     policy.module(Store(), name="store")
-    sandbox, results = Sandbox(policy, limits=Limits(seconds=seconds)), []
+    return exec_in(source, Sandbox(policy, limits=Limits(seconds=seconds)), thread)
+
+
+def exec_in(source, sandbox, thread, **names):
+    """Run code in this thread or in another one."""
     if not thread:
-        return sandbox.exec(source)
-    runner = threading.Thread(target=lambda: results.append(sandbox.exec(source)))
+        return sandbox.exec(source, names)
+    results = []
+    runner = threading.Thread(target=lambda: results.append(sandbox.exec(source, names)))
     runner.start()
     runner.join()
     return results[0]
@@ -83,6 +89,7 @@ def test_a_function_of_the_host_is_not_interrupted_and_takes_no_time_of_the_run(
         "store.apply(lambda: [0 for _ in iter(int, 1)])",
         "def f():\n    wait(0.05)\n    while True: pass\napply(apply, f)",
         "while True:\n    try: apply(lambda: [0 for _ in iter(int, 1)])\n    except: pass",
+        "while True: sum(range(5_000_000))",  # no thread looks meanwhile
     ],
 )
 def test_guest_code_ends_at_its_limit_also_in_a_callback_of_the_host(source, thread):
@@ -90,6 +97,28 @@ def test_guest_code_ends_at_its_limit_also_in_a_callback_of_the_host(source, thr
     assert isinstance(result.error, EvalError)
     assert isinstance(result.error.__cause__, TimeoutError)
     assert result.duration < 4
+
+
+@pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="a thread has no clock of its own here"
+)
+def test_time_in_which_another_thread_lets_nobody_run_is_not_counted(thread):
+    """A busy machine does the same: no look at the clock comes meanwhile, and the next one finds guest code."""
+    over, begin, sleep = [], threading.Event(), ctypes.PyDLL(None).usleep
+
+    def hold():
+        begin.wait(20)
+        threading.Event().wait(0.05)
+        sleep(1_800_000)  # with the lock of the interpreter
+        over.append(True)
+
+    threading.Thread(target=hold).start()
+    policy = Policy.default()
+    policy.fn(begin.set, name="begin")
+    sandbox = Sandbox(policy, limits=Limits(seconds=1.5))
+    result = exec_in("begin()\nwhile not over: pass", sandbox, thread, over=over)
+    assert result.error is None
+    assert result.duration > 1.8
 
 
 def test_the_limit_of_a_function_ends_the_run_and_leaves_the_function_alone(thread):

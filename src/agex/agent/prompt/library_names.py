@@ -96,7 +96,7 @@ def granted_names(module_name: str) -> frozenset[str]:
     try:
         policy.module(importlib.import_module(module_name))
         grant = policy.modules[module_name]
-        below = [each for each in _FIRST[module_name].split() if grant.submodule(each) is not None]
+        below = [each for each in _FIRST[module_name].split() if grant.has_submodule(each)]
         return frozenset([*vars(grant.copy()), *below])
     except (ImportError, DefinitionError):
         return frozenset()

@@ -10,10 +10,9 @@ from __future__ import annotations
 import abc
 import functools
 import types
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agex._interpreter.type_slots import name_of
+from agex._interpreter.type_slots import flags_of, name_of
 from agex.errors import SandboxTypeError
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ __all__ = ["registering"]
 
 _MATCHED = 1 << 5 | 1 << 6  # Py_TPFLAGS_SEQUENCE, Py_TPFLAGS_MAPPING
 _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
-_FLAGS: Callable[[type], int] = type.__dict__["__flags__"].__get__
 
 
 def registering(guards: Membrane, value: Any) -> Any:
@@ -48,5 +46,5 @@ def registering(guards: Membrane, value: Any) -> Any:
 
 def _marks(class_: type, other: type) -> bool:
     """Return whether registering *other* would make it match as *class_* does."""
-    mark, flags = _FLAGS(class_) & _MATCHED, _FLAGS(other)
+    mark, flags = flags_of(class_) & _MATCHED, flags_of(other)
     return bool(mark) and flags & _MATCHED != mark and not flags & _IMMUTABLE

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from agex._interpreter.type_slots import module_of, mro_of, namespace_of, qualname_of
+from agex._interpreter.type_slots import is_static, module_of, mro_of, namespace_of, qualname_of
 from agex.sandbox.rules import names
 
 __all__ = [
@@ -36,14 +36,6 @@ STANDARD_BASES = frozenset(
     }
 )  # fmt: skip
 """Modules whose classes hold no state of the host: guest code may derive from them freely."""
-
-_HEAPTYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-_FLAGS = type.__dict__["__flags__"].__get__
-
-
-def is_static(class_: type) -> bool:
-    """Return whether a class is built into the interpreter: it holds no secrets of a program."""
-    return not _FLAGS(class_) & _HEAPTYPE
 
 
 def is_standard(class_: type, modules: frozenset[str]) -> bool:

@@ -14,7 +14,7 @@ import enum
 import functools
 from typing import TYPE_CHECKING, Any
 
-from agex._interpreter.type_slots import mro_of, namespace_of
+from agex._interpreter.type_slots import flags_of, mro_of, namespace_of
 from agex.errors import SandboxAttributeError, SandboxError
 from agex.sandbox.language import nodes
 from agex.sandbox.rules import names as ledger
@@ -271,9 +271,8 @@ def late_stand_in(guards: Membrane, class_: type, watched: tuple[str, ...]) -> t
 
 def _self_matching(class_: type) -> tuple[type, ...]:
     """Return the bases of a stand-in: ``int(x)`` binds the subject itself, which subclasses inherit."""
-    return (int,) if _FLAGS(class_) & _MATCH_SELF else ()
+    return (int,) if flags_of(class_) & _MATCH_SELF else ()
 
 
-_FLAGS = type.__dict__["__flags__"].__get__
 _MATCH_SELF = 1 << 22
 """``_Py_TPFLAGS_MATCH_SELF`` in CPython's ``object.h``."""

@@ -75,6 +75,11 @@ class LibraryGrant(ModuleGrant):
         except ModuleNotFoundError:
             return None
 
+    def has_submodule(self, name: str) -> bool:
+        """Return whether the policy lists a submodule directly below, without importing it."""
+        full = f"{self.module_name}.{name}"
+        return self.library.granted(self._path(full)) is not None and super().has_submodule(name)
+
     def _path(self, full: str) -> str:
         return _path(self.library, full)
 

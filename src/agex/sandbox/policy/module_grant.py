@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import importlib.util
 import sys
 import types
 import weakref
@@ -146,6 +147,13 @@ class ModuleGrant:
             vars(copy).setdefault(part, child)
             copy = vars(copy)[part]
         return copy
+
+    def has_submodule(self, name: str) -> bool:
+        """Return whether the grant holds a submodule directly below its module, without importing it."""
+        full = f"{self.module_name}.{name}"
+        if not self._recursive or not self._allows(name, self.module_name):
+            return False
+        return full in sys.modules or importlib.util.find_spec(full) is not None
 
     def _import(self, full: str) -> bool:
         if full not in sys.modules:

@@ -95,9 +95,7 @@ class Policy:
         self.notes: dict[str, Any] = {}
         self._rules = MemberRules()
         self._sealed: set[type] = set()
-        self._unloaded: dict[
-            str, tuple[str, ...]
-        ] = {}  # paths of sealed classes, by the package they wait for
+        self._unloaded: dict[str, set[str]] = {}  # names of sealed classes, by the module they wait for
         self._contested: set[str] = set()
         self._of_builtins: set[str] = set()
         self._hot: set[str] = set()
@@ -371,7 +369,9 @@ class Policy:
         self._unprepared[library.name] = library
         self._libraries.add(library)
         self._contest(library.members())
-        self._unloaded[library.name] = library.sealed
+        for path in library.sealed:
+            module, _, name = path.rpartition(".")
+            self._unloaded.setdefault(module, set()).add(name)
         for builtin in library.builtins:
             self._sealed.add(builtin)
             self.names[builtin.__name__] = builtin
@@ -508,10 +508,20 @@ class Policy:
 
     def is_sealed(self, class_: type) -> bool:
         """Return whether guest code may not make instances of *class_*."""
-        for package in self._unloaded.keys() & sys.modules.keys():
-            self._sealed.update(filter(None, map(_class_at, self._unloaded.pop(package))))
+        for module in self._unloaded.keys() & sys.modules.keys():
+            self._seal(module)
         is_sealed = class_ in self._sealed or self.unknown.owns(class_) is not None
         return is_sealed and not provenance.is_guest_class(class_)
+
+    def _seal(self, module: str) -> None:
+        """Seal the classes of a module that is loaded; nobody has an instance before that."""
+        with suppress(ImportError):  # of another version
+            importlib.import_module(module)  # waits where another thread is loading it
+        loaded = sys.modules.get(module)
+        found = {name: getattr(loaded, name, None) for name in self._unloaded.get(module, ())}
+        self._sealed.update(class_ for class_ in found.values() if isinstance(class_, type))
+        if not getattr(getattr(loaded, "__spec__", None), "_initializing", False):  # by this thread
+            self._unloaded.pop(module, None)
 
     def instead(self, class_: type, name: str) -> str | None:
         """Return advice in place of a refused member; None where no library has any."""
@@ -567,15 +577,6 @@ def _known(name: str) -> Library:
     library = catalog.find(name)
     assert library is not None, f"a library policy names {name}, which has none"
     return library
-
-
-def _class_at(path: str) -> type | None:
-    """Return the class at a dotted path, of a package that is loaded."""
-    module, _, name = path.rpartition(".")
-    with suppress(ImportError):  # of another version
-        importlib.import_module(module)
-    found = getattr(sys.modules.get(module), name, None)
-    return found if isinstance(found, type) else None
 
 
 def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:

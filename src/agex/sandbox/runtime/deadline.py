@@ -41,6 +41,8 @@ class Deadline:
 
     With *host_works*, which returns whether a host function is at work in a thread, the clock is looked at
     now and then. The time since the last look is not counted if one is. See `agex.sandbox.runtime.host_time`.
+    Of a look that comes late, because other threads or programs had the processor, the time is counted in
+    which the thread itself was at work.
 
     With *raises* false it only calls *expire*: where an event loop takes turns with the
     run, an exception could strike the loop.
@@ -56,6 +58,7 @@ class Deadline:
     fired = False
     over = False
     _looked = 0.0
+    _worked = 0.0
 
     def __init__(
         self,
@@ -70,6 +73,7 @@ class Deadline:
         self._expire = expire
         self._ident = threading.get_ident()
         self._host_works = host_works
+        self._work = _work_clock(self._ident) if host_works is not None else None
         self.thread = threading.get_ident() if raises else None
         self.by_signal = raises and _may_use_alarm()
         self._clock: _Alarm | _Watchdog | _Asked = _alarm if self.by_signal else _background
@@ -81,6 +85,7 @@ class Deadline:
         if self._left is None:
             return
         self._looked = time.monotonic()
+        self._at_work(0.0)
         self.due = self._looked + self._left
         self.active = True
         self._clock.add(self)
@@ -139,8 +144,20 @@ class Deadline:
             return
         now = time.monotonic()
         passed, self._looked = now - self._looked, now
-        if self._host_works(self._ident):
-            self.due += passed
+        worked = self._at_work(passed)
+        counted = 0.0 if self._host_works(self._ident) else max(worked, _LATE * self._every)
+        self.due += max(passed - counted, 0.0)
+
+    def _at_work(self, passed: float) -> float:
+        """Return the seconds in which the thread was at work since it was last asked."""
+        if self._work is None:
+            return passed
+        before = self._worked
+        try:
+            self._worked = time.clock_gettime(self._work)
+        except OSError:  # the thread is over, that of an event loop say
+            return passed
+        return self._worked - before
 
     def fire(self) -> None:
         """Set the flag, which stays set; the caller raises."""
@@ -151,6 +168,14 @@ class Deadline:
 _LOOKS = 50
 """Looks at a run in its time, so that little of it is counted wrongly."""
 _LEAST, _MOST = 0.01, 0.5
+_LATE = 2
+"""A look is late after that many times the usual."""
+
+
+def _work_clock(thread: int) -> int | None:
+    """Return the clock of the time that a thread is at work; None where there is none."""
+    asked = getattr(time, "pthread_getcpuclockid", None)  # not on macOS, Windows, in a browser
+    return None if asked is None else int(asked(thread))
 
 
 # Signals repeat until guest code ends: code between two stop checks may swallow one.

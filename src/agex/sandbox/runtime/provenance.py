@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from agex._interpreter.type_slots import is_static
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.runtime.context import guest_asking
 
@@ -100,6 +101,8 @@ def note_class(class_: type, registry: ClassQuestions) -> None:
 
 def is_guest_class(class_: type) -> bool:
     """Return whether guest code of any session made a class, or is about to make it."""
+    if is_static(class_):
+        return False
     if _registries.get(class_) is not None:
         return True
     guards = guest_asking()  # __set_name__ and __init_subclass__ run before the class is noted
