@@ -49,10 +49,12 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
     """
 
     def reducer_override(self, obj: Any) -> Any:
-        for name in _marks(type(obj)):
-            module = sys.modules[type(obj).__module__]
-            if vars(module).get(name) is obj:
-                return operator.attrgetter(name), (module,)
+        kind: Any = type(obj)
+        if kind.__module__ != "__main__":
+            for name in _marks(kind):
+                module = sys.modules[kind.__module__]
+                if vars(module).get(name) is obj:
+                    return operator.attrgetter(name), (module,)
         if getattr(obj, "__module__", None) == "__main__":
             if type(obj) is typing.NewType:
                 return typing.NewType, (obj.__name__, obj.__supertype__), {"__module__": "__main__"}
@@ -62,10 +64,10 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
 
 
 @functools.cache
-def _marks(kind: type) -> tuple[str, ...]:
+def _marks(kind: Any) -> tuple[str, ...]:
     """Return the names of the instances without contents that a class has in its own module of a library."""
     module = sys.modules.get(kind.__module__)
-    if module is None or kind.__module__ in ("__main__", "builtins"):
+    if module is None or kind.__module__ == "builtins":
         return ()
     is_plain = all(
         getattr(kind, name, None) is getattr(object, name) for name in ("__reduce__", "__reduce_ex__")
