@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast test-lowest test-newest map llms ledger check format bench bench-agent bench-sandbox bench-tables bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
+.PHONY: help demo test test-fast test-lowest test-newest map llms pictures ledger check format bench bench-agent bench-sandbox bench-tables bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -105,6 +105,9 @@ map: ## write the map of imports into docs/design/0017
 
 llms: $(VENV)/.installed-test ## write docs/llms.txt, the list of the pages
 	$(BIN)/python tools/llms_text.py
+
+pictures: $(VENV)/.installed-test ## draw docs/pictures
+	$(BIN)/python tools/pictures.py
 
 ledger: ## write docs/design/threat-ledger.md from the tests
 	$(PYTHON) tools/threat_ledger.py

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from agex.agent import ActionEvent, Agent, OutputEvent, Run
+from agex.agent import Agent, Run
+from agex.agent.task.run import code_blocks, own_function
 from agex.errors import DefinitionError
-from agex.models import PythonAction
 from agex.sandbox.policy import catalog
 
 __all__ = ["AgexMagics", "Cell", "code_of", "read_line", "task_of"]
@@ -96,17 +96,10 @@ def _result(annotation: str, variables: Mapping[str, Any]) -> Any:
 
 def code_of(run: Run[Any], name: str, inputs: Iterable[str]) -> str:
     """Return the code that solved a cell, as a cell of its own: it binds *name* instead of ending a task."""
-    if run.code is not None:
-        return f"{run.code}\n\n{name} = cell({', '.join(inputs)})"
-    failed = {event.turn for event in run.events if isinstance(event, OutputEvent) and event.error}
-    blocks = [
-        action.code
-        for event in run.events
-        if isinstance(event, ActionEvent) and event.turn not in failed
-        for action in event.actions
-        if isinstance(action, PythonAction)
-    ]
-    return "\n\n".join(_bound(block.strip(), name) for block in blocks)
+    own = own_function(run)
+    if own is not None:
+        return f"{own}\n\n{name} = cell({', '.join(inputs)})"
+    return "\n\n".join(_bound(block, name) for block in code_blocks(run))
 
 
 def _bound(source: str, name: str) -> str:

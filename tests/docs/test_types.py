@@ -21,7 +21,11 @@ import pytest
 from agex import Task
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/quickstart.md"]
+PAGES = [
+    "README.md",
+    "docs/quickstart.md",
+    *(f"docs/jobs/{page.name}" for page in sorted((ROOT / "docs/jobs").glob("*.md"))),
+]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 BLOCK = re.compile(r"<!-- reply\n.*?-->|^```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
 IGNORE = re.compile(r"#\s*(type|pyright|mypy)\s*:\s*(ignore|basic|disable)")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
+from urllib.parse import urlencode
 
 import pytest
 from served import PNG, make_state
+from servers import postgres_server
 from typer.testing import CliRunner
 
-from agex import Disk, Versioned
+from agex import Agent, Disk, Versioned
 from agex.cli.app import app
 from agex.studio import Api, NotHere, Refused
-from agex.testing import python_action
+from agex.testing import ScriptedModel, python_action
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(1)</script>\"'`&"
 
@@ -264,3 +267,103 @@ def test_the_command_refuses_a_directory_without_a_state_and_a_taken_port(tmp_pa
     assert (missing.exit_code, "holds no state" in missing.output) == (2, True)
     taken = CliRunner().invoke(app, ["studio", str(tmp_path / "state"), "--port", str(client.port)])
     assert (taken.exit_code, "another --port" in taken.output) == (2, True)
+
+
+def test_a_commit_tells_which_model_answered_and_what_it_cost(client):
+    first = client.get("timeline")["commits"][-1]
+    assert (first["models"], first["cost"]) == (["testing:scripted"], 0.0)
+    assert first["seconds"] >= 0
+    assert first["tokens"] > 0
+
+
+def test_the_price_of_a_run_is_unknown_as_soon_as_one_answer_s_is(serve, tmp_path):
+    class Priceless(ScriptedModel):
+        def ask(self, request, on_text=None):
+            reply = super().ask(request, on_text)
+            return replace(reply, usage=replace(reply.usage, cost=None))
+
+    state = Versioned(Disk(tmp_path / "state", durable=False))
+    agent = Agent(model=Priceless(["```python\ntask_success(1)\n```"]))
+
+    @agent.task
+    def one() -> int: ...
+
+    one.using(state=state)()
+    assert serve(state).get("timeline")["commits"][0]["cost"] is None
+
+
+FOUND = {
+    "double(n)": ("code", "def double(n):"),
+    "read 2": ("output", "read 2"),
+    "6 in all": ("result", "6 in all"),
+    "report.csv": ("write", "out/report.csv"),
+    "total": ("code", "total = sum"),
+}
+
+
+@pytest.mark.parametrize("words", FOUND)
+def test_words_are_found_in_what_was_done_and_kept(client, words):
+    kind, text = FOUND[words]
+    hits = client.get(f"search?{urlencode({'words': words})}")
+    assert any(hit["kind"] == kind and text in hit["text"] for hit in hits)
+    known = {commit["hash"] for commit in client.get("timeline")["commits"]}
+    assert {hit["hash"] for hit in hits} <= known
+
+
+def test_what_was_asked_and_names_of_variables_and_files_are_found_in_any_case(client):
+    asked = client.get("search?words=HOW%20MANY")
+    assert [hit["kind"] for hit in asked] == ["task"]
+    kinds = {hit["kind"] for words in ("ROWS", "Report") for hit in client.get(f"search?words={words}")}
+    assert {"variable", "file", "code"} <= kinds
+
+
+def test_a_search_is_bounded_and_needs_words(serve, tmp_path):
+    state = Versioned(Disk(tmp_path / "state", durable=False))
+    for number in range(60):
+        state["x"] = number
+        state.commit(f"needle {'.' * 500} {number}")
+    client = serve(state)
+    hits = client.get("search?words=needle")
+    assert len(hits) == 50
+    assert max(len(hit["text"]) for hit in hits) < 150
+    assert client.get("search?words=nowhere") == []
+    assert "words" in client.get("search?words=", status=400)["error"]
+
+
+def test_the_command_serves_a_state_in_postgresql_without_its_password(monkeypatch):
+    from agex.state.postgres import PostgresStore
+    from agex.studio.server import StudioServer
+
+    served = []
+
+    def looked_at(self, poll_interval=0.5):
+        served.append(self.gate._api.ask("timeline", {}))
+
+    monkeypatch.setattr(StudioServer, "serve_forever", looked_at)
+    with postgres_server() as dsn:
+        host, port, user, database = (part.partition("=")[2] for part in dsn.split())
+        address = f"postgresql://{user}:secret@{host}:{port}/{database}"
+        empty = CliRunner().invoke(app, ["studio", address])
+        assert (empty.exit_code, "holds no state" in empty.output) == (2, True)
+        state = Versioned(PostgresStore(address))
+        agent = Agent(model=ScriptedModel(["```python\nx = 1\ntask_success(x)\n```"]))
+
+        @agent.task
+        def one() -> int: ...
+
+        one.using(state=state)()
+        state.fork("what-if")
+        shown = CliRunner().invoke(app, ["studio", address, "--json"])
+        assert shown.exit_code == 0, shown.output
+        wrong = CliRunner().invoke(app, ["studio", address, "--branch", "mian"])
+        assert (wrong.exit_code, "there are: main, what-if" in wrong.output) == (2, True)
+        state.store.close()
+    (timeline,) = served
+    assert (timeline["name"], timeline["branch"]) == (f"{host}:{port}/{database}", "main")
+    assert [commit["message"] for commit in timeline["commits"]][-1].startswith("one")
+    assert "secret" not in json.dumps(served) + shown.output
+
+
+def test_the_command_refuses_an_address_of_a_kind_that_it_does_not_know():
+    result = CliRunner().invoke(app, ["studio", "mysql://there/state"])
+    assert (result.exit_code, "mysql:// is no address of a state" in result.output) == (2, True)

@@ -293,6 +293,35 @@ CONTRASTS = """() => {
 
 
 @needs_chromium
+async def test_words_are_searched_and_a_run_tells_its_model_and_cost(client):
+    from playwright.async_api import expect
+
+    async with chromium() as browser:
+        shown = await opened(browser, client.server.address)
+        page = shown.page
+        await page.wait_for_selector("text=6 in all")
+        spent = page.locator("#spent")
+        await expect(spent).to_contain_text("this run so far: testing:scripted · ")
+        await expect(spent).to_contain_text("$0.0000")
+        whole = await spent.inner_text()
+        await page.keyboard.press("/")
+        await page.keyboard.type("read 2")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#found-text")).to_have_text("1 found for “read 2”")
+        await shown.shot("search")
+        await page.click(".hit")
+        await expect(page.locator("#where")).to_have_class("past")
+        await expect(page.locator("#activity .card")).to_have_count(1)
+        assert await spent.inner_text() != whole  # of the first turn alone
+        await page.keyboard.press("Escape")
+        assert await page.is_hidden("#found")
+        await page.keyboard.type("<b>nowhere</b>")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#found-text")).to_contain_text("Nothing found for")
+        assert shown.errors == []
+
+
+@needs_chromium
 async def test_everything_is_reached_by_keyboard(client):
     async with chromium() as browser:
         shown = await opened(browser, client.server.address)
@@ -310,6 +339,7 @@ async def test_everything_is_reached_by_keyboard(client):
         assert reached >= {
             "skip",
             "branch",
+            "words",
             "theme",
             "message",
             "back",

@@ -477,7 +477,9 @@ def shell(
 
 @app.command()
 def studio(
-    directory: Directory = Path(),
+    state: Annotated[
+        str, typer.Argument(help="The directory of a Disk store, or postgresql://... or redis://...")
+    ] = ".",
     branch: Branch = "main",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of 127.0.0.1; 0 takes a free one.")] = 0,
     as_json: Json = False,
@@ -489,7 +491,7 @@ def studio(
         typer.echo(json.dumps({"address": address}) if as_json else f"Open {address}\nCtrl-C ends it.")
 
     with _Reporting():
-        serve(directory, branch, port, tell)
+        serve(state, branch, port, tell)
 
 
 @app.command("studio-site")

@@ -69,5 +69,8 @@ class Progress:
         self._spinner.update(
             text=f"turn {self._turn} · {doing} · {self._tokens:,} tokens · {seconds:.0f} s · Ctrl-C cancels"
         )
-        tail = "\n".join(self._writing.splitlines()[-LINES:])
+        lines = self._writing.splitlines()
+        if len(lines) > LINES:
+            lines = ["... (what is above comes in full when it is written)", *lines[1 - LINES :]]
+        tail = "\n".join(lines)
         yield Group(Text(tail, style="dim"), self._spinner) if tail else self._spinner

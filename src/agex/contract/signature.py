@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import difflib
 import inspect
 import textwrap
 from collections import deque
@@ -145,7 +146,8 @@ class TaskSignature:
         try:
             given = self.signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise InputError(f"{self.name}(): {error}; it is declared as\n    {self.render()}") from None
+            told = self._misspelt(kwargs) or error
+            raise InputError(f"{self.name}(): {told}; it is declared as\n    {self.render()}") from None
         tally = Tally()
         inputs = {
             name: self._checked(name, given[name], tally) if name in given else self._default(name)
@@ -154,6 +156,15 @@ class TaskSignature:
         if tally.count:
             raise InputError(f"{self.name}(): {Mismatch(tally.problems, tally.count).text('')}")
         return inputs
+
+    def _misspelt(self, kwargs: Mapping[str, Any]) -> str | None:
+        """Return which keyword is no parameter, and which one was meant; None where all are parameters."""
+        takes_any = any(each.kind is _KWARGS for each in self.parameters.values())
+        unknown = next((name for name in kwargs if name not in self.parameters), None)
+        if takes_any or unknown is None:
+            return None
+        close = difflib.get_close_matches(unknown, self.parameters, n=1)
+        return f"takes no {unknown}={f', did you mean {close[0]}=' if close else ''}"
 
     def _checked(self, name: str, value: Any, tally: Tally) -> Any:
         checker, kind = self.checker(name), self.parameters[name].kind

@@ -82,6 +82,15 @@ class LocalModel(Model):
         self._path = path
         self._environ = environ
 
+    def weights(self) -> Path:
+        """Return the GGUF file, which is put together or fetched where needed.
+
+        Raises:
+            ModelNotConfigured: there is none.
+            WeightsCorrupt: it cannot be read.
+        """
+        return find_weights(self._path, self._environ)
+
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """Answer a request.
 
@@ -115,7 +124,7 @@ class LocalModel(Model):
         return _reply(answer, request)
 
     def _engine(self) -> Any:
-        path = find_weights(self._path, self._environ)  # a broken file is named, runtime or not
+        path = self.weights()  # a broken file is named, runtime or not
         if not is_installed():
             raise ModelNotConfigured('the local model needs its runtime: pip install "agex-py[local]"')
         self.name = path.stem

@@ -184,6 +184,10 @@ class Runner:
         """Whether a run is on, in any thread."""
         return self._runs > 0
 
+    def note_file(self, name: str, source: str) -> None:
+        """Keep the lines of a program for tracebacks that guest code and its model see."""
+        self._sources[name] = source.splitlines()
+
     # -- ending a run --------------------------------------------------------------
 
     def stop(self, ending: BaseException) -> NoReturn:

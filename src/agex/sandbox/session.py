@@ -217,13 +217,13 @@ class Session(Runner):
     def _compile(
         self, source: str, filename: str, rules: Rules, *, echo: bool, top_level_await: bool = False
     ) -> types.CodeType:
-        self._sources[filename] = source.splitlines()
+        self.note_file(filename, source)
         code = compile_module(source, filename, rules, echo=echo, flat=True, top_level_await=top_level_await)
         self._guards.program = code
         return code
 
     def _compile_file(self, source: str, filename: str) -> types.CodeType:
-        self._sources[filename] = source.splitlines()
+        self.note_file(filename, source)
         return compile_module(source, filename, self._policy.text, echo=False, flat=True)
 
     def _take_value(self, result: Result) -> None:

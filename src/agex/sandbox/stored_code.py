@@ -8,7 +8,7 @@ from typing import Any
 
 from agex.sandbox.classes.host_calls import written
 from agex.sandbox.host_names import method, method_of, name_of, named
-from agex.sandbox.runtime import provenance
+from agex.sandbox.runtime import provenance, source_lines
 from agex.sandbox.sandbox import Sandbox
 from agex.sandbox.session import Session
 
@@ -86,7 +86,10 @@ class KeptCode:
         result = session.define(source, f"<kept {next(self._numbers)}>", namespace)
         if result.error is not None:
             raise result.error
-        return namespace[name]
+        made = namespace[name]
+        if type(made) is types.FunctionType and self.is_guest_function(made):
+            source_lines.show(made)
+        return made
 
     def host_name(self, value: object) -> str | None:
         return name_of(self._session, value)

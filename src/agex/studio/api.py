@@ -8,15 +8,16 @@ from __future__ import annotations
 import base64
 import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from agex.agent import SuccessEvent, SystemNoteEvent, TaskStartEvent
+from agex.agent import ActionEvent, SuccessEvent, SystemNoteEvent, TaskStartEvent
 from agex.agent.call.events import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
 from agex.agent.durable.decisions import answer, decide, waiting_runs
 from agex.agent.views import state_history as past
 from agex.errors import AgexError, StateError, UnpicklableVariableError
+from agex.models.base import Usage
 from agex.state import Commit, Snapshot, Versioned
 from agex.state.tables import names_of
 from agex.studio.looks import file_look, look
@@ -32,6 +33,10 @@ LARGE = 32 * 1024 * 1024
 """Bytes of a variable that is read only when somebody asks for it."""
 LARGEST = 256 * 1024 * 1024
 """Bytes of a variable or file that the page does not read at all."""
+HITS = 50
+"""Of a search."""
+AROUND = 60
+"""Characters that are shown on either side of what was found."""
 NAME_CHARS = 100
 """Of a branch."""
 
@@ -72,6 +77,7 @@ class Api:
             "file": self._file,
             "bytes": self._bytes,
             "diff": self._diff,
+            "search": self._search,
         }
         self._told: dict[str, Callable[[Query], Any]] = {"fork": self._fork, "decide": self._decide}
 
@@ -182,6 +188,36 @@ class Api:
     def _diff(self, query: Query) -> Any:
         return past.compare(self.state, query.get("old") or None, _given(query, "new"))
 
+    def _search(self, query: Query) -> Any:
+        """Find words in what was said, done and kept, in any case; the newest commit comes first."""
+        words = _given(query, "words").casefold()
+        branch = query.get("branch") or self.state.branch
+        head = self.state.branches().get(branch)
+        commits = itertools.islice(self.state.history(head), COMMITS) if head else iter(())
+        return list(itertools.islice(self._hits(commits, words), HITS))
+
+    def _hits(self, commits: Iterable[Commit], words: str) -> Iterator[dict[str, Any]]:
+        for commit in commits:
+            for kind, text in self._texts(commit):
+                at = text.casefold().find(words)
+                if at >= 0:
+                    start = max(at - AROUND, 0)
+                    excerpt = " ".join(text[start : at + len(words) + AROUND].split())
+                    before, after = "... " * (start > 0), " ..." * (at + len(words) + AROUND < len(text))
+                    yield {"hash": commit.hash, "kind": kind, "text": f"{before}{excerpt}{after}"}
+
+    def _texts(self, commit: Commit) -> Iterator[tuple[str, str]]:
+        """Yield what a commit can be found by, each with what it is."""
+        yield "message", commit.message or ""
+        for event in commit.events:
+            for step in steps(event):
+                words = [step[key] for key in ("path", "text", "old") if step.get(key)]
+                yield step["kind"], "\n".join([*words, *step.get("inputs", {}).values()])
+        changed = past.changed(self.state, commit)
+        for kind, names in (("variable", changed["changed"]), ("file", changed["files"])):
+            for name in itertools.chain.from_iterable(names.values()):
+                yield kind, name
+
     def _fork(self, query: Query) -> Any:
         name, at = query.get("name", "").strip(), _given(query, "at")
         if len(name) > NAME_CHARS or not name.isprintable():
@@ -246,7 +282,7 @@ def _line(snapshot: Snapshot, name: str) -> dict[str, Any]:
 
 
 def _spoken(commit: Commit) -> dict[str, Any]:
-    """Return the part of a commit that is a conversation: whose run it is, what was asked and answered."""
+    """Return the part of a commit that is a conversation: whose run it is, what was said, what it cost."""
     events = commit.events
     said = []
     for event in events:
@@ -260,4 +296,15 @@ def _spoken(commit: Commit) -> dict[str, Any]:
         "run": next((event.run_id for event in events), None),
         "agent": next((event.agent for event in events), None),
         "said": short,
+        **_spent(event for event in events if isinstance(event, ActionEvent)),
     }
+
+
+def _spent(answers: Iterable[ActionEvent]) -> dict[str, Any]:
+    """Return which models answered, for how many dollars, and how long they took."""
+    usage, models, seconds = Usage(), set[str](), 0.0
+    for each in answers:
+        usage += each.usage
+        models.add(each.model)
+        seconds += each.seconds
+    return {"models": sorted(models - {""}), "cost": usage.cost, "seconds": round(seconds, 2)}

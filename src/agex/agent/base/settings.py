@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from enum import Enum
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -130,7 +131,9 @@ def require_isolation(isolation: Isolation) -> None:
     """
     levels = get_args(Isolation)
     if isolation not in levels:
-        raise DefinitionError(f"isolation={isolation!r} is none of: {', '.join(levels)}.")
+        close = difflib.get_close_matches(str(isolation), levels, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else "."
+        raise DefinitionError(f"isolation={isolation!r} is none of: {', '.join(levels)}{meant}")
     if isolation != "none":
         from agex.isolation import executor_of
 

@@ -11,7 +11,7 @@ import functools
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from agex import values
@@ -19,6 +19,7 @@ from agex.agent.execution.grants import policy_with
 from agex.agent.registration import Registration
 from agex.sandbox import KeptCode, Limits, Sandbox
 from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import source_lines
 
 __all__ = ["Origin", "ReturnedFunction", "handed_over"]
 
@@ -64,13 +65,19 @@ class ReturnedFunction(functools.partial):  # type: ignore[type-arg]
 
 
 def handed_over(value: Any, origin: Callable[[], Origin]) -> Any:
-    """Return a task's value for the host: a function that the agent wrote as one that can be pickled."""
+    """Return a task's value for the host: a function that the agent wrote as one that can be pickled.
+
+    `inspect` and tracebacks find the lines of functions and methods.
+    """
+    if type(value) is MethodType and type(value.__func__) is FunctionType:
+        source_lines.show(value.__func__)
     if type(value) is not FunctionType or origins.session_of(value) is None:
         return value
     return _wrapped(value, origin())
 
 
 def _wrapped(function: FunctionType, origin: Origin) -> ReturnedFunction:
+    source_lines.show(function)
     made = ReturnedFunction(function)
     functools.update_wrapper(made, function)
     made.origin = origin

@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from agex.agent.call.events import ActionEvent, Event
+from agex.agent.call.events import ActionEvent, Event, OutputEvent
 from agex.agent.call.log_lines import log_end
 from agex.agent.durable.host_calls import Decision, HostCall
 from agex.display import Shown
 from agex.errors import DefinitionError, TaskClarify, TaskSuspended
+from agex.models import PythonAction
 from agex.models.base import Usage
 
 if TYPE_CHECKING:
@@ -24,7 +26,17 @@ if TYPE_CHECKING:
     from agex.agent.task.replays import Replay
     from agex.display import Page
 
-__all__ = ["Outcome", "Resume", "Run", "close", "let_replay", "reopen", "restore"]
+__all__ = [
+    "Outcome",
+    "Resume",
+    "Run",
+    "close",
+    "code_blocks",
+    "let_replay",
+    "own_function",
+    "reopen",
+    "restore",
+]
 
 R = TypeVar("R")
 
@@ -98,8 +110,15 @@ class Run(Shown, Generic[R]):
 
     @property
     def code(self) -> str | None:
-        """The source of the task's own function with what it needs, where defining it was the end."""
-        return self._record.code
+        """The Python that the run came to.
+
+        Where defining the task's own function was the end, the source of that function with what it needs;
+        else the code of all turns, in order, without the actions that failed. None where nothing ran.
+        """
+        chosen = next((each for each in self.samples if each.sample == self.sample), None)
+        if chosen is not None:
+            return chosen.code
+        return own_function(self) or "\n\n".join(code_blocks(self)) or None
 
     @property
     def error(self) -> BaseException | None:
@@ -370,6 +389,24 @@ class Run(Shown, Generic[R]):
 
 
 # -- told by who carries the call out: functions, so that a run offers users what is theirs ----------------
+
+
+def own_function(run: Run[Any]) -> str | None:
+    """Return the source of the task's own function with what it needs, where defining it was the end."""
+    return run._record.code
+
+
+def code_blocks(run: Run[Any]) -> Iterator[str]:
+    """Yield the code of the run's turns, in order, without the actions that failed."""
+    mine = [event for event in run.events if event.run_id == run.run_id]
+    for acted in mine:
+        if isinstance(acted, ActionEvent):
+            shown = [each for each in mine if isinstance(each, OutputEvent) and each.turn == acted.turn]
+            # The action that ends a task shows nothing, and none runs after one that failed.
+            failed = [each.error for each in shown] or [False]
+            for action, is_failed in itertools.zip_longest(acted.actions, failed, fillvalue=any(failed)):
+                if isinstance(action, PythonAction) and not is_failed:
+                    yield action.code.strip()
 
 
 def let_replay(run: Run[Any], replaying: Callable[..., Any]) -> None:

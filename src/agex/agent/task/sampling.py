@@ -31,7 +31,7 @@ from agex.agent.task.host_solutions import HostSolution, models_of
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.kept_solutions import Keeping, SolvedWith
 from agex.agent.task.means import acting
-from agex.agent.task.run import Resume, Run, close, reopen
+from agex.agent.task.run import Resume, Run, close, own_function, reopen
 from agex.agent.task.state_codec import KeptCode
 from agex.errors import (
     AgexError,
@@ -413,7 +413,7 @@ class Sampling:
             raise
         assert self._winner is not None
         run = self._winner.run
-        self._close(value=run.value, code=run.code)
+        self._close(value=run.value, code=own_function(run))
         self._winner.invocation.choose()
         self._count_solved(self._winner.invocation.solved_with())
 

@@ -6,6 +6,7 @@ In a terminal they use colours; elsewhere the text is plain. Give them as ``on_e
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from agex.display.terminal import heading, lines_of
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.syntax import SyntaxTheme
 
     from agex.agent.call.call import Token
 
@@ -22,7 +24,8 @@ __all__ = ["pprint_events", "pprint_tokens"]
 
 SHOWN_CHARS = 2_000
 """Of one text; the whole of it is in the run."""
-COLORS = {"plain": "", "good": "green", "bad": "red", "asking": "yellow"}
+COLORS = {"plain": "", "good": "green", "bad": "red", "asking": "magenta"}
+"""Of the terminal's own palette; yellow and bright colours cannot be read on a light background."""
 
 
 def pprint_events(event: Event, console: Console | None = None) -> None:
@@ -43,14 +46,35 @@ def pprint_tokens(token: Token) -> None:
     sys.stdout.flush()
 
 
+@functools.cache
+def _theme() -> SyntaxTheme:
+    """Return the colours of code, which can be read on light and on dark backgrounds."""
+    from pygments import token as kinds  # type: ignore[import-untyped,unused-ignore]
+    from rich.style import Style
+    from rich.syntax import ANSISyntaxTheme
+
+    return ANSISyntaxTheme(
+        {
+            kinds.Token: Style(),
+            kinds.Comment: Style(italic=True, dim=True),
+            kinds.Keyword: Style(color="magenta"),
+            kinds.Operator.Word: Style(color="magenta"),
+            kinds.Name.Function: Style(bold=True),
+            kinds.Name.Class: Style(bold=True),
+            kinds.String: Style(color="green"),
+            kinds.Number: Style(color="cyan"),
+        }
+    )
+
+
 def _drawn(part: Part) -> RenderableType:
     from rich.console import Group
     from rich.syntax import Syntax
     from rich.text import Text
 
     if isinstance(part, Code) and part.text:
-        code = Syntax(
-            plain(cut(part.text, SHOWN_CHARS)), part.language, background_color="default", word_wrap=True
-        )
+        syntax = Syntax("", part.language, theme=_theme(), background_color="default")
+        code = syntax.highlight(plain(cut(part.text, SHOWN_CHARS)))  # a `Syntax` itself cuts long lines
+        code.rstrip()
         return Group(Text(plain(part.label), style="dim"), code) if part.label else code
     return Text("\n".join(lines_of(part)))

@@ -12,11 +12,13 @@ from agex._interpreter.type_slots import name_of
 from agex.isolation.rpc import signatures
 from agex.isolation.rpc.host_proxies import LiveStub, Stubs
 from agex.values import ForwardedCode, GuestCode
+from agex.values.code.source import function_lines
 
 __all__ = ["InboundCode", "OutboundCode", "StoredCode"]
 
 _CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _CHARS = 200
+_LINES_CHARS = 20_000
 
 
 class OutboundCode(ForwardedCode):
@@ -68,7 +70,16 @@ class OutboundCode(ForwardedCode):
             "doc": doc[:4000] if type(doc) is str else "",
             "sig": signatures.described(function, _shown),
             "async": inspect.iscoroutinefunction(function),
+            "text": self._lines(function),
         }
+
+    def _lines(self, function: Callable[..., Any]) -> str:
+        """Return the lines of a guest function as they were written; empty for any other callable."""
+        found: Any = function.__func__ if isinstance(function, types.MethodType) else function
+        if type(found) is not types.FunctionType:
+            return ""
+        source = self.source(found.__code__)
+        return ((source and function_lines(source, found.__code__)) or "")[:_LINES_CHARS]
 
 
 class StoredCode(ForwardedCode):

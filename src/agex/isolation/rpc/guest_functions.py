@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import types
 import weakref
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from agex.errors import SandboxError
+from agex.escaping import line
 from agex.isolation.rpc import signatures
 from agex.isolation.wire.error_codec import ProtocolError
 from agex.sandbox import Result
+from agex.sandbox.runtime import source_lines
 
 __all__ = ["GuestFunctions"]
 
@@ -69,9 +72,11 @@ class GuestFunctions:
 
 
 def _dressed(function: Any, about: Mapping[str, Any]) -> Any:
-    name, doc = about.get("name"), about.get("doc")
-    if type(name) is not str or type(doc) is not str:
+    name, doc, text = about.get("name"), about.get("doc"), about.get("text")
+    if type(name) is not str or type(doc) is not str or type(text) is not str:
         raise ProtocolError("a function is described wrongly")
+    if text:
+        function.__code__ = _written_as(text, name, function.__code__)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc or None
     signature = signatures.read(about.get("sig"))
@@ -80,9 +85,36 @@ def _dressed(function: Any, about: Mapping[str, Any]) -> Any:
     return function
 
 
+def _note(error: BaseException, traceback: str) -> None:
+    """Note where an error was raised in the worker; a traceback of the host shows notes."""
+    lines = traceback.rstrip().split("\n")
+    note = "\n".join(["In the worker:", *map(line, lines)])
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _written_as(text: str, name: str, code: types.CodeType) -> types.CodeType:
+    """Return the code of a proxy for `inspect` and tracebacks: each instruction stands in the first line."""
+    file = source_lines.source_file("worker", text)
+    units = len(code.co_code) // 2
+    rest = [min(_MOST_UNITS, units - start) for start in range(0, units, _MOST_UNITS)]
+    lines = b"".join(bytes((_SAME_LINE | (count - 1), 0)) for count in rest)
+    made = code.replace(
+        co_filename=file.name, co_firstlineno=1, co_linetable=lines, co_name=name, co_qualname=name
+    )
+    source_lines.keep(made, file)
+    return made
+
+
+_MOST_UNITS, _SAME_LINE = 8, 0x80 | 13 << 3
+"""An entry of a line table: of so many units at most; a line without columns, here with the offset 0
+(``Objects/locations.md`` of CPython)."""
+
+
 def _value(result: Result) -> Any:
     if result.stopped is not None:
         raise SandboxError("the function tried to end a task that is over") from result.stopped
     if result.error is not None:
+        _note(result.error, result.traceback)
         raise result.error
     return result.value

@@ -149,6 +149,10 @@ class RunningSession(Protocol):
         """The variables of the session."""
         ...
 
+    def note_file(self, name: str, source: str) -> None:
+        """Keep the lines of a program for tracebacks that guest code and its model see."""
+        ...
+
     def stop(self, ending: BaseException) -> NoReturn:
         """End the run with an error that guest code cannot catch."""
         ...

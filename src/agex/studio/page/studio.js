@@ -138,9 +138,20 @@ function showWhere(commit, at) {
     by("where-text"),
     commit
       ? [el("strong", {}, `${at + 1} of ${commits.length}`), " · ", commit.message || "commit", " · ", time(commit.time),
-         commit.tokens ? ` · ${commit.tokens.toLocaleString("en")} tokens` : "", " · ", el("code", {}, commit.hash.slice(0, 10))]
+         " · ", el("code", {}, commit.hash.slice(0, 10)), el("span", { id: "spent" }, spent(commits.slice(0, at + 1), commit.run))]
       : "No commits yet.",
   );
+}
+
+/** Say what a run has cost so far: models, tokens, dollars, seconds of the models. */
+function spent(commits, run) {
+  const own = run ? commits.filter((commit) => commit.run === run) : [];
+  const models = [...new Set(own.flatMap((commit) => commit.models))];
+  if (!models.length) return "";
+  const sum = (key) => own.reduce((total, commit) => total + commit[key], 0);
+  const known = own.every((commit) => commit.cost !== null);
+  const cost = known ? `$${sum("cost").toFixed(4)}` : "price unknown";
+  return ` · this run so far: ${models.join(", ")} · ${sum("tokens").toLocaleString("en")} tokens · ${cost} · ${sum("seconds").toFixed(1)} s`;
 }
 
 function time(text) {
@@ -309,6 +320,38 @@ function theme(name) {
 }
 const stored = localStorage.getItem("agex-theme");
 theme(stored in THEMES ? stored : "auto");
+by("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  act(search);
+});
+by("found-close").addEventListener("click", () => closeSearch());
+for (const place of [by("search"), by("found")]) place.addEventListener("keydown", (event) => { if (event.key === "Escape") closeSearch(); });
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
+  event.preventDefault();
+  by("words").focus();
+});
+
+async function search() {
+  const words = by("words").value.trim();
+  if (!words) return closeSearch();
+  const { timeline } = view;
+  const hits = await source.ask("search", { words, branch: timeline.branch });
+  by("found-text").textContent = hits.length ? `${hits.length} found for “${words}”` : `Nothing found for “${words}” on ${timeline.branch}.`;
+  fill(by("hits"), hits.map((hit) => {
+    const commit = timeline.commits.find((each) => each.hash === hit.hash);
+    return el("li", {}, el("button", { type: "button", class: "hit", onclick: () => select(hit.hash) },
+      el("span", { class: "type" }, `${hit.kind} · ${commit?.message || hit.hash.slice(0, 8)}`), el("span", { class: "text" }, hit.text)));
+  }));
+  by("found").hidden = false;
+  return undefined;
+}
+
+function closeSearch() {
+  by("found").hidden = true;
+  by("words").focus();
+}
+
 by("theme").addEventListener("click", () => theme(THEMES[localStorage.getItem("agex-theme")][0]));
 
 // -- beginning -------------------------------------------------------------------------------------

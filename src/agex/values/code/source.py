@@ -12,7 +12,9 @@ import copy
 import dis
 import functools
 import inspect
+import io
 import symtable
+import textwrap
 import types
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -25,6 +27,7 @@ __all__ = [
     "annotation_names",
     "annotation_texts",
     "class_statement",
+    "function_lines",
     "function_program",
     "global_names",
     "header_parameters",
@@ -61,6 +64,21 @@ def function_program(source: str, code: types.CodeType) -> str | None:
     else:
         made, name = node, node.name
     return _program(made, name, code.co_freevars)
+
+
+@functools.lru_cache(maxsize=256)
+def function_lines(source: str, code: types.CodeType) -> str | None:
+    """Return the lines of the function of *code* as they were written, without the indent around it.
+
+    Returns:
+        None if the source has no such function.
+    """
+    node = _find_function(_tree(source), code)
+    if node is None:
+        return None
+    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+    lines = io.StringIO(source, newline=None).readlines()
+    return textwrap.dedent("".join(lines[first - 1 : node.end_lineno]))
 
 
 @functools.lru_cache(maxsize=1024)
