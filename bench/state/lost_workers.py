@@ -172,6 +172,7 @@ class Chaos:
             opened(self._where),
             lease=LEASE,
             poll=0.02,
+            attempts=10_000,  # the run is not to blame
             on_report=tell,
         )
         worker.run()

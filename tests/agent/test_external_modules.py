@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agex import Agent, DefinitionError, Disk, TaskSuspended, Versioned
+from agex import Agent, DefinitionError, Disk, MemberSpec, TaskSuspended, Versioned
 from agex.testing import ScriptedModel, python_action
 
 SOURCE = '''
@@ -108,10 +108,37 @@ def test_members_that_could_act_unseen_are_refused_until_they_are_left_out():
     assert shop([], [CODE], more=more, exclude=["_*", "Client"])(1) == "1 EUR to ann"
 
 
-def test_methods_of_a_live_object_are_registered_as_functions():
-    agent = Agent()
-    with pytest.raises(DefinitionError, match=r"agent\.fn\(db\.send, external=True\)"):
-        agent.module(object(), name="db", external=True)
+def test_functions_are_marked_one_by_one_and_by_their_other_names():
+    made: list[Any] = []
+    state = Versioned()
+    more = "def look():\n    return 'looked'\nalias = charge\n"
+    code = "import payments as p\np.charge(1)\np.alias(2)\nlist(map(p.charge, [3]))\ntask_success(p.look())"
+    task = shop(
+        made, [code], state, more=more, external=False, configure={"charge": MemberSpec(external=True)}
+    )
+    assert task(1) == "looked"
+    assert made == [(1, "ann"), (2, "ann"), (3, "ann")]
+    begun = [commit.message for commit in state.history() if commit.message.endswith("begins")]
+    assert begun[::-1] == [
+        f"settle: turn 1, payments.{name} begins" for name in ("charge", "alias", "charge")
+    ]
+
+
+def test_a_function_of_a_marked_module_can_be_left_unmarked():
+    made: list[Any] = []
+    state = Versioned()
+    more = "def look():\n    return 'looked'\n"
+    code = "import payments as p\np.charge(1)\ntask_success(p.look())"
+    reads = {"look": MemberSpec(external=False)}
+    assert shop(made, [code], state, more=more, configure=reads)(1) == "looked"
+    begun = [commit.message for commit in state.history() if commit.message.endswith("begins")]
+    assert begun == ["settle: turn 1, payments.charge begins"]
+
+
+@pytest.mark.parametrize("name", ["CURRENCY", "Client.charge", "chrge"])
+def test_a_mark_of_what_is_no_function_is_refused(name):
+    with pytest.raises(DefinitionError, match=r"is none; register"):
+        shop([], [CODE], external=False, configure={name: MemberSpec(external=True)})
 
 
 def test_several_samples_are_refused():

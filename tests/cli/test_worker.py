@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from agex import Disk, Versioned, runs
 from agex.cli.app import app
+from agex.durable import enqueue
 
 TASKS = '''
 import sys, threading
@@ -81,6 +82,7 @@ def test_a_typing_mistake_makes_no_store_and_no_worker(tasks: str) -> None:
         found = run.invoke(app, ["worker", module, "--state", "orders", "--once"])
         assert found.exit_code == 2
         assert module in found.output
+    assert run.invoke(app, ["worker", tasks, "--state", "orders", "--attempts", "0"]).exit_code == 2
     bad = run.invoke(app, ["worker", tasks, "--state", "orders", "--lease", "0"])
     assert bad.exit_code == 2
     assert "lease=" in bad.output
@@ -102,3 +104,62 @@ def test_a_signal_ends_it_and_leaves_the_run_open_for_the_next(tasks: str, numbe
     assert statuses("orders") == ["open"]
     done = CliRunner().invoke(app, ["worker", tasks, "--state", "orders", "--once", "--poll", "0.05"])
     assert done.output.startswith("done")
+
+
+DEADLY = r'''
+import os, signal, threading
+from agex import Agent
+from agex.testing import ScriptedModel
+
+over = threading.Event()
+
+def kill():
+    over.wait()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+thread = threading.Thread(target=kill, daemon=True)
+thread.start()
+
+def answer(messages):
+    return "```python\nleave()\n```"
+
+agent = Agent(model=ScriptedModel(answer), fs=None)
+
+@agent.fn
+def leave() -> None:
+    if os.environ.get("AGEX_TEST_DEADLY"):
+        over.set()
+        thread.join()
+
+@agent.task
+def pay() -> str:
+    """Pay."""
+'''
+
+
+def test_a_run_that_takes_each_of_its_workers_with_it_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"deadly_tasks_{os.getpid()}"
+    Path(f"{name}.py").write_text(DEADLY, encoding="utf-8")
+    module = __import__(name)
+    store = Disk("orders")
+    run_id = enqueue(module.pay.using(state=Versioned(store)))
+    store.close()
+    options = ["worker", name, "--state", "orders", "--once", "--lease", "0.3", "--poll", "0.02"]
+    options += ["--attempts", "2"]
+    code = "import sys; from agex.cli.app import app; app(sys.argv[1:])"
+    deadly = {**os.environ, "AGEX_TEST_DEADLY": "1"}
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code, *options], env=deadly, check=False)
+        assert done.returncode == -signal.SIGKILL
+    found = CliRunner().invoke(app, options)
+    assert found.exit_code == 1
+    assert found.output.startswith("failed")
+    assert CliRunner().invoke(app, options).output == ""
+    listed = CliRunner().invoke(app, ["runs", "orders"]).output
+    assert f"{run_id}  failed" in listed
+    assert "was lost 2 times at the same place" in listed
+    sys.modules.pop(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from agex import Agent
@@ -21,8 +21,15 @@ class World:
         self.during: Callable[[str], object] = lambda name: None
 
 
-def paying(world: World, answers: Any = lambda messages: PAY, **settings: Any) -> Any:
-    """Return a task that charges twice."""
+def paying(
+    world: World,
+    answers: Any = lambda messages: PAY,
+    *,
+    leave: Callable[[], object] | None = None,
+    checks: Iterable[Any] = (),
+    **settings: Any,
+) -> Any:
+    """Return a task that charges twice; its code can call ``leave``."""
     agent = Agent(model=ScriptedModel(answers), name="payer", fs=None, **settings)
 
     @agent.fn(external=True)
@@ -32,7 +39,10 @@ def paying(world: World, answers: Any = lambda messages: PAY, **settings: Any) -
         world.made.append(f"{number} {name}")
         return f"{name} is paid"
 
-    @agent.task
+    if leave is not None:
+        agent.fn(leave, name="leave")
+
+    @agent.task(checks=checks)
     def pay(number: int) -> list[str]:
         """Pay twice."""
 

@@ -17,7 +17,8 @@ from bench.state.lost_workers import descendants
 from queued import PAY, World, paying
 from servers import postgres_server
 
-from agex import Memory, Versioned
+from agex import Agent, Memory, Versioned
+from agex.testing import ScriptedModel
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,35 +43,122 @@ def test_three_workers_of_one_store_make_each_call_once_or_it_is_in_doubt(store:
 
 
 def is_workers(pid: int) -> bool:
-    """Return whether a process is one of agex, and not a server of stores that other tests use."""
+    """Return whether a process runs Python, and is no server of stores that other tests use."""
     try:
-        return b"agex" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"python" in Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0]
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-def test_an_action_whose_process_was_killed_is_run_again_with_the_results_of_its_calls() -> None:
-    world, reached, gone = World(), threading.Event(), threading.Event()
+class Killer:
+    """Kills the processes of guest code once, from a thread of its own, when it is asked to."""
 
-    def kill_guest() -> None:
-        reached.wait(20)
+    def __init__(self) -> None:
+        self.killed: list[int] = []
+        self._reached, self._gone = threading.Event(), threading.Event()
+        threading.Thread(target=self._kill, daemon=True).start()
+
+    def __call__(self) -> None:
+        if not self._gone.is_set():
+            self._reached.set()
+            assert self._gone.wait(20)
+
+    def _kill(self) -> None:
+        self._reached.wait(60)
         for pid in descendants(os.getpid()):
             if is_workers(pid) and not descendants(pid):  # not one that starts workers, but one of these
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        gone.set()
+                    self.killed.append(pid)
+        self._gone.set()
 
-    def during(name: str) -> None:
-        if name == "b" and not gone.is_set():
-            reached.set()
-            gone.wait(20)
 
-    world.during = during
-    thread = threading.Thread(target=kill_guest)
-    thread.start()
+def test_an_action_whose_process_was_killed_is_run_again_with_the_results_of_its_calls() -> None:
+    world, kill = World(), Killer()
+    world.during = lambda name: kill() if name == "b" else None
     pay = paying(world, [PAY], isolation="process")  # the model is asked once
-    state = Versioned(Memory())
-    run = pay.run(7, state=state)
-    thread.join()
+    run = pay.run(7, state=Versioned(Memory()))
+    assert kill.killed
     assert run.value == ["a is paid", "b is paid"]
     assert world.made == ["7 a", "7 b"]
+
+
+OWN = "```python\nfirst = charge(number, 'a')\ndef pay(number: int) -> list[str]:\n    {body}\n```"
+
+
+@pytest.mark.parametrize(
+    ("body", "moment"),
+    [
+        ("leave()\n    return [first, charge(number, 'b')]", "before"),
+        ("second = charge(number, 'b')\n    leave()\n    return [first, second]", "after"),
+        ("return [first, charge(number, 'b')]", "accepted"),
+    ],
+)
+def test_the_tasks_own_function_is_called_again_where_its_process_was_killed(body: str, moment: str) -> None:
+    world, kill = World(), Killer()
+    checks = [lambda value, inputs: kill()] if moment == "accepted" else []
+    answers = [OWN.format(body=body)]
+    pay = paying(world, answers, isolation="process", leave=kill, checks=checks)
+    run = pay.run(7, state=Versioned(Memory()))
+    assert kill.killed
+    assert run.value == ["a is paid", "b is paid"]
+    assert world.made == ["7 a", "7 b"]
+
+
+def test_setup_code_whose_process_was_killed_is_run_again() -> None:
+    kill = Killer()
+    agent = Agent(model=ScriptedModel(["```python\ntask_success(rate)\n```"]), isolation="process", fs=None)
+    agent.fn(kill, name="leave")
+
+    @agent.task(setup="leave()\nrate = 3")
+    def work() -> int:
+        """Work."""
+
+    assert work() == 3
+    assert kill.killed
+
+
+def killed_between_two_actions(kill: Killer, state: Versioned | None) -> tuple[int, str]:
+    def answer(messages: object) -> str:
+        kill()
+        return "```python\ntask_success(kept + 1)\n```"
+
+    answers = ["```python\nkept = 41\n```", answer, "```python\ntask_success(0)\n```"]
+    agent = Agent(model=ScriptedModel(answers), isolation="process", fs=None, state=state)
+
+    @agent.task
+    def work() -> int:
+        """Work."""
+
+    value = work()
+    assert kill.killed
+    return value, str(agent.model.requests[-1])
+
+
+def test_a_process_that_was_killed_while_the_model_was_asked_is_not_missed() -> None:
+    value, _ = killed_between_two_actions(Killer(), Versioned(Memory()))
+    assert value == 42
+
+
+def test_without_a_state_the_model_is_told_that_its_variables_are_gone() -> None:
+    value, told = killed_between_two_actions(Killer(), None)
+    assert value == 0
+    assert "Nothing of this code was run." in told
+    assert "killed by SIGKILL" in told
+    assert "NameError" not in told
+
+
+def test_a_model_is_told_which_calls_were_made_by_code_that_was_lost_twice() -> None:
+    world, killers = World(), [Killer(), Killer()]
+
+    def leave() -> None:
+        if killers:
+            killers.pop(0)()
+
+    code = "```python\ncharge(number, 'a')\nleave()\n```"
+    pay = paying(world, [code, "```python\ntask_success(['told'])\n```"], isolation="process", leave=leave)
+    assert pay.run(7, state=Versioned(Memory())).value == ["told"]
+    assert "Calls that were made before, and are not undone: charge(7, 'a')." in str(
+        pay.agent.model.requests[1]
+    )
+    assert world.made == ["7 a"]

@@ -9,6 +9,7 @@ from queued import PAY, World, paying
 
 from agex import Agent, DefinitionError, Memory, TaskSuspended, Versioned, runs
 from agex.agent.durable.decisions import decide
+from agex.agent.durable.saved_runs import open_runs
 from agex.durable import Report, Worker, enqueue, leases
 from agex.errors import LLMFail, StateError
 from agex.models.base import ModelError
@@ -174,6 +175,57 @@ def test_a_model_that_does_not_answer_leaves_the_run_for_later() -> None:
     assert report.what == "open"
     assert LLMFail.__name__ in report.text
     assert told(worked(store, pay, lease=60.0)) == [("done", "main")]
+
+
+def test_a_run_that_is_lost_at_one_place_has_failed_and_what_it_did_is_kept() -> None:
+    world = World()
+    agent = Agent(model=ScriptedModel(lambda _: "```python\ncharge()\nleave()\ntask_success()\n```"), fs=None)
+    before: list[Memory] = [Memory()]
+
+    @agent.fn(external=True)
+    def charge() -> None:
+        world.made.append("charge")
+
+    @agent.fn
+    def leave() -> None:  # its process ends here: the next one finds the store as it is now
+        before.append(Memory())
+        before[-1].set_many(dict(before[-2].items()))
+
+    @agent.task
+    def work() -> None:
+        """Work."""
+
+    run_id = enqueue(work.using(state=on(before[0], "main")))
+    counted: list[int] = []
+    for _ in range(3):
+        Worker([work], before[-1], lease=0.2, poll=0.01, attempts=2).run(once=True)
+        counted += [record.attempts for record in open_runs(on(before[-1], "main"))[0]]
+    assert counted == [0, 1, 2]  # the call was something new
+    reports: list[Report] = []
+    Worker([work], before[-1], lease=0.2, poll=0.01, attempts=2, on_report=reports.append).run(once=True)
+    assert told(reports) == [("failed", "main")]
+    (failed,) = runs(on(before[-1], "main"))
+    assert (failed.run_id, failed.status, failed.message) == (run_id, "failed", reports[0].text)
+    assert "lost 2 times at the same place" in failed.message
+    assert told(worked(before[-1], work)) == []
+    assert world.made == ["charge"]
+    with pytest.raises(StateError, match="has failed, and does not go on: Its process was lost"):
+        work.resume(state=on(before[-1], "main"), run_id=run_id)
+
+
+def test_attempts_that_end_without_a_loss_do_not_count() -> None:
+    world, store = World(), Memory()
+    pay = paying(world, [*[ModelError("busy", retryable=False)] * 4, PAY])
+    enqueue(pay.using(state=on(store, "main")), 1)
+    for _ in range(4):
+        assert told(worked(store, pay)) == [("open", "main")]
+    assert told(worked(store, pay)) == [("done", "main")]
+
+
+@pytest.mark.parametrize("attempts", [0, -1, True, 2.0])
+def test_a_number_of_attempts_that_is_none_is_refused(attempts: int) -> None:
+    with pytest.raises(DefinitionError, match="attempts="):
+        Worker([paying(World())], Memory(), attempts=attempts)
 
 
 def test_a_failed_run_is_told_and_does_not_end_the_worker() -> None:

@@ -190,6 +190,20 @@ q.b.append(1)
         "(q.twice(), q.b, type(q) is Q, Q(1).b, hasattr(q, '__dict__'))",
         "(8, [1], True, [], False)",
     ),
+    "one with a mark among its fields": (
+        """
+from dataclasses import KW_ONLY, MISSING, dataclass
+@dataclass(frozen=True, slots=True)
+class K:
+    x: int
+    _: KW_ONLY
+    y: object = MISSING
+k = K(1, y=3)
+mark = MISSING
+""",
+        "(k, K(5, y=6), mark is MISSING, K.__slots__)",
+        "(K(x=1, y=3), K(x=5, y=6), True, ('x', 'y'))",
+    ),
     "an inner one": (
         """
 from dataclasses import dataclass, field

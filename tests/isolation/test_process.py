@@ -208,6 +208,21 @@ def test_what_a_worker_started_ends_with_it(executor):
     assert eventually(lambda: not is_there(int(result.echo)))
 
 
+@pytest.mark.parametrize("generation", [1, 2, 3])
+def test_a_worker_is_started_though_a_zygote_of_it_was_killed(generation: int):
+    executor = ProcessExecutor()
+    policy = Policy.default()
+    session = executor.session(policy, Limits(seconds=5.0), {})
+    session.run("pass")
+    worker = pid = pid_of(session)
+    for _ in range(generation):
+        pid = int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
+    os.kill(pid, signal.SIGKILL)
+    assert eventually(lambda: not is_there(worker))
+    assert executor.session(policy, Limits(seconds=5.0), {}).run("1 + 1").echo == "2"
+    executor.close()
+
+
 def test_a_zygote_that_is_killed_takes_its_workers_along_and_another_one_is_started():
     executor = ProcessExecutor()
     session = executor.session(Policy.default(), Limits(seconds=5.0), {"rows": [1]})

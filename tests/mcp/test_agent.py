@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agex import Agent, DefinitionError, TaskSuspended, Versioned
+from agex import Agent, DefinitionError, MemberSpec, TaskSuspended, Versioned
 from agex.mcp import ToolServer
 from agex.testing import ScriptedModel, python_action
 
@@ -79,6 +79,21 @@ def test_a_tool_that_acts_on_the_world_waits_for_a_persons_yes(server: ToolServe
         find()
     assert str(stopped.value.call) == "books.note('Emma')"
     assert stopped.value.run.approve({"text": "Persuasion"}).value == "noted: Persuasion"
+
+
+def test_one_tool_of_a_server_is_marked_and_the_others_are_not(server: ToolServer) -> None:
+    state = Versioned()
+    code = "import books\nfound = books.count('ab')\ntask_success(f\"{found} {books.note('Emma')}\")"
+    agent, _ = scripted(code, state=state)
+    agent.mcp(server, name="books", configure={"note": MemberSpec(external=True)})
+
+    @agent.task
+    def find() -> str:
+        """Find."""
+
+    assert find() == "2 noted: Emma"
+    begun = [commit.message for commit in state.history() if commit.message.endswith("begins")]
+    assert begun == ["find: turn 1, books.note begins"]
 
 
 async def test_an_async_task_calls_tools_too_and_its_event_loop_stays_free(server: ToolServer) -> None:

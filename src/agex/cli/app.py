@@ -321,6 +321,9 @@ def worker(  # noqa: PLR0917 - typer passes them by name
         float, typer.Option(help="Seconds after which another worker goes on with what a lost one had.")
     ] = 30.0,
     poll: Annotated[float, typer.Option(min=0.01, help="Seconds between two looks at the store.")] = 1.0,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="Processes that a run may take with it at one place; then it failed.")
+    ] = 3,
     model: Model = None,
     as_json: Json = False,
 ) -> None:
@@ -334,7 +337,9 @@ def worker(  # noqa: PLR0917 - typer passes them by name
             print_report(report)
 
     with _Reporting():
-        failed = work(module, state, once=once, lease=lease, poll=poll, model=model, tell=tell)
+        failed = work(
+            module, state, once=once, lease=lease, poll=poll, attempts=attempts, model=model, tell=tell
+        )
     if once and failed:
         raise typer.Exit(1)
 

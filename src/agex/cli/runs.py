@@ -34,6 +34,7 @@ def list_runs(state: Versioned) -> list[dict[str, Any]]:
             "started": one.started.isoformat(timespec="seconds"),
             "call": None if one.call is None else {"id": one.call.id, "text": str(one.call)},
             "question": one.question,
+            "message": one.message,
         }
         for one in runs(state)
     ]
@@ -42,7 +43,7 @@ def list_runs(state: Versioned) -> list[dict[str, Any]]:
 def print_runs(entries: list[dict[str, Any]], console: Console) -> None:
     """Print runs, a line each."""
     for entry in entries:
-        waits = entry["question"] or (entry["call"] or {}).get("text", "")
+        waits = entry["question"] or entry["message"] or (entry["call"] or {}).get("text", "")
         line = (
             f"{entry['run']}  {entry['status']:9}  {entry['task']}  turn {entry['turn']}  {entry['started']}"
         )

@@ -36,13 +36,14 @@ def work(
     once: bool,
     lease: float,
     poll: float,
+    attempts: int,
     model: str | None,
     tell: Callable[[dict[str, str]], None],
 ) -> bool:
     """Carry runs on until a signal; return whether one failed.
 
     Raises:
-        DefinitionError: the module defines no task, or the lease is no length of time.
+        DefinitionError: the module defines no task, or a number is out of range.
         StateError: the store cannot be opened.
     """
     tasks = tasks_of(module)
@@ -57,7 +58,7 @@ def work(
         tell(asdict(report))
 
     with contextlib.closing(store):
-        worker = Worker(tasks, store, lease=lease, poll=poll, on_report=on_report)
+        worker = Worker(tasks, store, lease=lease, poll=poll, attempts=attempts, on_report=on_report)
         with _stopped_by_signals(worker):
             worker.run(once=once)
     return failed

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from agex.agent import AsyncTask, Task
 from agex.agent.call.call import Call
 from agex.agent.durable.carriers import PLACE_LOST, LeaseLost, RunReleased
-from agex.agent.durable.decisions import leave_idle
+from agex.agent.durable.decisions import give_up, leave_idle
 from agex.agent.durable.records import RunRecord
 from agex.agent.durable.saved_runs import open_runs
 from agex.agent.task.resumption import Resumption
@@ -28,6 +28,7 @@ from agex.errors import (
     TaskClarify,
     TaskSuspended,
 )
+from agex.isolation.wire.error_codec import WorkerLost
 from agex.state import Versioned
 from agex.state.commits.branches import is_conflict
 from agex.state.kv.store import KVStore
@@ -68,6 +69,8 @@ class Worker:
         store: ``Disk``, ``PostgresStore``, ``RedisStore`` or another `KVStore`.
         lease: seconds without a renewal after which another worker goes on with what this one had.
         poll: seconds between two looks at a store that has nothing to do.
+        attempts: how often a run is taken up at one place, where each time its process is lost; then it has
+            failed. A run that comes to something new, or is given back, has as many again.
         on_report: told what becomes of each run.
 
     Raises:
@@ -81,8 +84,12 @@ class Worker:
         *,
         lease: float = 30.0,
         poll: float = 1.0,
+        attempts: int = 3,
         on_report: Callable[[Report], None] = lambda report: None,
     ) -> None:
+        if type(attempts) is not int or attempts < 1:
+            raise DefinitionError(f"attempts={attempts!r} is no number of attempts; give 1 or more.")
+        self._attempts = attempts
         self._tasks = _by_name(tasks)
         self._store = store
         self._leases = Leases(store, lease)
@@ -206,7 +213,10 @@ class Worker:
             if not (record.idle or before.is_over or (head is not None and self._stood_still(branch, head))):
                 continue  # another program may be at it
             self._tried.add(record.run_id)
-            self._carry_on(branch, record, lease)
+            if record.attempts < self._attempts:
+                self._carry_on(branch, record, lease)
+            else:
+                self._give_up(branch, record)
             state = Versioned(self._store, branch=branch)
 
     def _carry_on(self, branch: str, record: RunRecord, lease: Lease) -> None:
@@ -225,7 +235,7 @@ class Worker:
             self._tell_once("left", branch, record.run_id, record.task, f"{type(error).__name__}: {error}")
         except (LLMFail, *PLACE_LOST, StateError) as error:
             self._pause(record.run_id)
-            self._give_back(branch, record, lease)
+            self._give_back(branch, record, lease, lost=isinstance(error, WorkerLost))
             report("open", f"{type(error).__name__}: {error}")
         except Exception as error:  # noqa: BLE001 - whatever a run ends with, the worker goes on with others
             report("failed", f"{type(error).__name__}: {error}")
@@ -259,11 +269,25 @@ class Worker:
         made.call.gate, self._call = gate, made.call
         made.run()
 
-    def _give_back(self, branch: str, record: RunRecord, lease: Lease) -> None:
+    def _give_back(self, branch: str, record: RunRecord, lease: Lease, *, lost: bool = False) -> None:
         """Note that nobody carries a run on, so that the next worker need not wait to be sure."""
         with suppress(StateError):  # then it waits
             if lease.is_held:
-                leave_idle(Versioned(self._store, branch=branch), record.run_id)
+                leave_idle(Versioned(self._store, branch=branch), record.run_id, lost=lost)
+
+    def _give_up(self, branch: str, record: RunRecord) -> None:
+        """Let a run have failed that was taken up as often as it may be."""
+        message = (
+            f"Its process was lost {record.attempts} times at the same place, and it did "
+            "nothing new in between: its code may end the process that it runs in. Give the code one of its "
+            "own, Agent(isolation='process')."
+        )
+        try:
+            give_up(Versioned(self._store, branch=branch), record.run_id, message)
+        except StateConflict as conflict:
+            self._report("lost", branch, record, str(conflict))
+        else:
+            self._report("failed", branch, record, message)
 
     def _pause(self, run_id: str) -> None:
         last = self._pauses.get(run_id, 0.5)

@@ -14,7 +14,7 @@ from typing import Any
 
 from agex.agent import ActionEvent, SuccessEvent, SystemNoteEvent, TaskStartEvent
 from agex.agent.call.events import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
-from agex.agent.durable.decisions import decide, waiting_runs
+from agex.agent.durable.decisions import answer, decide, waiting_runs
 from agex.agent.views import state_history as past
 from agex.errors import AgexError, StateError, UnpicklableVariableError
 from agex.models.base import Usage
@@ -224,18 +224,20 @@ class Api:
             raise Refused(f"A branch's name has at most {NAME_CHARS} characters, all of them visible.")
         return past.fork(self.state, name or None, at)
 
-    def _waiting(self, branch: str) -> list[dict[str, str]]:
+    def _waiting(self, branch: str) -> list[dict[str, Any]]:
         return [asdict(run) for run in waiting_runs(self._on(branch))]
 
     def _decide(self, query: Query) -> Any:
-        """Write a person's word about a call that waits; the run goes on when its task is resumed."""
+        """Write a person's word about what waits; the run goes on when its task is resumed."""
         word = _given(query, "word")
-        if word not in ("approve", "reject"):
-            raise Refused("A call is approved or rejected: the question's 'word' is neither.")
+        if word not in ("approve", "reject", "answer"):
+            raise Refused("A call is approved or rejected, a question answered: the 'word' is neither.")
         state, run = self._on(_given(query, "branch")), _given(query, "run")
-        decide(
-            state, run, _given(query, "call"), rejected=query.get("reason", "") if word == "reject" else None
-        )
+        what, text = _given(query, "call"), query.get("reason", "")
+        if word == "answer":
+            answer(state, run, what, text)
+        else:
+            decide(state, run, what, rejected=text if word == "reject" else None)
         return {"head": state.head}
 
     def _on(self, branch: str) -> Versioned:

@@ -182,10 +182,11 @@ class Registry(AgentSettings):
             recursive: whether submodules come along.
             host_fs_access: its functions may open files of the host.
             network_access: its functions may use the network.
-            external: its functions act on the world, see :meth:`fn`. The code gets a module of these
-                functions, which the journal calls ``module.function``, and of plain data; where the module
-                offers more, leave the rest out.
-            approval: calls of its functions need a person's yes, see :meth:`fn`.
+            external: its functions, or the methods of the object, act on the world, see :meth:`fn`; for some
+                alone, ``configure={"send": MemberSpec(external=True)}``. Of a module the code gets
+                functions, which the journal calls ``module.function``, and plain data; where it offers more,
+                leave the rest out. Of an object it gets a stand-in with the same members.
+            approval: such calls need a person's yes, see :meth:`fn`.
 
         Raises:
             DefinitionError: an object without a name, or the name is taken.
@@ -222,6 +223,7 @@ class Registry(AgentSettings):
         visibility: Visibility = "high",
         include: Pattern = "*",
         exclude: Pattern = "_*",
+        configure: Mapping[str, Any] = {},
         external: bool | Literal["idempotent"] = False,
         approval: Any = False,
     ) -> S:
@@ -237,8 +239,9 @@ class Registry(AgentSettings):
             visibility: see :meth:`fn`.
             include: the tools it may use, by the functions' names.
             exclude: the tools it may not; wins over *include*.
-            external: the tools act on the world, see :meth:`fn`. Where some only read, register the server
-                twice under two names, each with its own part.
+            configure: settings of single tools, name to ``MemberSpec``.
+            external: the tools act on the world, see :meth:`fn`; for those that only read,
+                ``configure={"look": MemberSpec(external=False)}``.
             approval: calls of the tools need a person's yes, see :meth:`fn`.
 
         Raises:
@@ -255,6 +258,7 @@ class Registry(AgentSettings):
             visibility=visibility,
             include=_with_classes(include, module),
             exclude=exclude,
+            configure=configure,
             recursive=False,
             external=external,
             approval=approval,

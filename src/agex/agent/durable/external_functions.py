@@ -11,22 +11,20 @@ import contextlib
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any, Literal, NoReturn, Protocol
-
-from typing_extensions import is_typeddict
 
 from agex._interpreter.threads import off_loop
 from agex.agent.call.call import Call, current_call, host_time, runs_on
 from agex.agent.call.host_errors import HostFault
 from agex.agent.durable.host_calls import HostCall
 from agex.agent.durable.run_journal import Answer, Made, RunJournal, Waits
+from agex.agent.durable.stand_ins import originals
 from agex.errors import DefinitionError, ReplayMismatch, StateError, TaskSuspended
 from agex.models.surrogates import encodable
 from agex.sandbox.runtime.output import CAPTURE, Output
 
-__all__ = ["aexternal", "external", "external_module", "journal_above", "like", "line_of_guest", "printed"]
+__all__ = ["aexternal", "external", "journal_above", "like", "line_of_guest", "printed"]
 
 OUT_CHARS = 20_000
 """Of what one call prints."""
@@ -56,7 +54,7 @@ def external(one: Acting) -> Callable[..., Any]:
             sys.stdout.write(made.out)
             return made.result
         with printed() as out, external_call.kept(made):
-            result = one.target(*made.call.args, **made.call.kwargs)
+            result = originals(one.target, made.call.args, made.call.kwargs)
         with external_call.stopping():
             external_call.returned(made, result, out.text())
         return result
@@ -74,55 +72,12 @@ def aexternal(one: Acting) -> Callable[..., Awaitable[Any]]:
         if made.is_over:
             return made.result
         with external_call.kept(made):
-            result = await one.target(*made.call.args, **made.call.kwargs)
+            result = await originals(one.target, made.call.args, made.call.kwargs)
         with external_call.stopping():
             await off_loop(lambda: external_call.returned(made, result))
         return result
 
     return like(one, called)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Member:
-    """A function of a module whose functions act on the world."""
-
-    name: str
-    target: Any
-    external: bool | Literal["idempotent"]
-    approval: Any
-
-
-def external_module(one: Acting, members: Mapping[str, Any]) -> ModuleType:
-    """Return the module that stands in for a registered one whose functions act on the world.
-
-    Args:
-        one: the registration.
-        members: what guest code may use of the module, by name.
-
-    Raises:
-        DefinitionError: some is neither a function nor plain data, so what it does could not be journalled.
-    """
-    made, others = ModuleType(one.name, one.target.__doc__), []
-    for name, value in members.items():
-        if callable(value) and not isinstance(value, type):
-            function = _Member(
-                name=f"{one.name}.{name}", target=value, external=one.external, approval=one.approval
-            )
-            vars(made)[name] = external(function)
-        elif type(value) in _PLAIN or is_typeddict(value):
-            vars(made)[name] = value
-        elif not isinstance(value, ModuleType) and not name.startswith("__"):
-            others.append(name)
-    if others:
-        raise DefinitionError(
-            f"external= is for functions, and module {one.name!r} has members of other kinds, whose methods "
-            f"could act unseen: {', '.join(others)}. Leave them out (exclude=), or register functions that "
-            "use them."
-        )
-    return made
-
-
-_PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
 def journal_above(call: Call | None) -> RunJournal | None:

@@ -111,9 +111,13 @@ class RunRecord(Record):
     """Inputs that could not be kept, each with its type and the reason."""
     waits: int = 0
     """How often it has stopped for an answer."""
+    attempts: int = Field(default=0, ge=0)
+    """How often it was taken up since it last came to something new."""
     call: str = ""
     """The call that waits for approval, as its key."""
     question: str = ""
+    answer: str = ""
+    """To its question, from somebody without its program; it goes on with that."""
     message: str = ""
     """Why it failed."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agex.agent.call.budget import Ledger
+from agex.agent.durable.differences import mismatch, rejected, unrecorded
 from agex.agent.durable.host_calls import HostCall
 from agex.agent.durable.records import (
     CallRecord,
@@ -34,7 +35,7 @@ from agex.agent.durable.records import (
 )
 from agex.agent.loop.loop import Observation, Progress
 from agex.contract import same_value
-from agex.errors import CallInDoubt, CallRejected, ReplayMismatch, StateConflict
+from agex.errors import CallInDoubt, CallRejected, StateConflict
 from agex.models.actions import Action, PythonAction
 from agex.models.base import Message, Reply
 
@@ -178,20 +179,32 @@ class RunJournal:
         """
         left = self._left()
         if left and not self._is_in_doubt:
-            raise _mismatch(left[0], "the end of the action")
+            raise mismatch(left[0], "the end of the action")
 
-    def rewind(self) -> bool:
-        """Let the action be run again from its beginning, with the results of the calls that it made.
+    @property
+    def made(self) -> int:
+        """How many calls the action has come to."""
+        return self._number
+
+    def rewind(self, after: int = 0) -> bool:
+        """Let an action be run again after its first calls, with the results of the others given back.
 
         Returns:
-            False where it made none, or they are not kept: then there is nothing to be given back.
+            False where it made no call, or they are not kept: then there is nothing to be given back.
         """
         if self._log is None:
             return False
         keys = self._log.keys(self._key("call", f"{self._action}."))
         self._known.update(known_call(self._log.read(key), key) for key in keys)
-        self._number, self._is_in_doubt = 0, False
+        self._number, self._is_in_doubt = after, False
         return bool(keys)
+
+    def made_calls(self) -> list[str]:
+        """Return the calls of the action that were made, or may have been, as they are shown."""
+        log = self._log
+        keys = [] if log is None else log.keys(self._key("call", f"{self._action}."))
+        found = [known_call(log.read(key), key)[1].record for key in keys] if log is not None else []
+        return [record.text for record in found if record.state in ("begun", "returned", "raised")]
 
     def _left(self) -> list[CallRecord]:
         """Return the recorded calls of the action that it did not come to yet."""
@@ -295,10 +308,21 @@ class RunJournal:
         known = self._known.get(self.record.call)
         if answer is not None and known is not None:
             self._decide(known, answer)
-        self._update(status="open", idle=False, branch=branch, call="", question="", last_turn=last_turn)
+        attempts = self.record.attempts + 1 if answer is None else 0
+        self._update(
+            status="open",
+            idle=False,
+            branch=branch,
+            call="",
+            question="",
+            answer="",
+            last_turn=last_turn,
+            attempts=attempts,
+        )
         if self._log is not None:
             self.stage()
             self._log.write(f"{self.record.task}: goes on")
+        self._update(attempts=0)  # as any further commit says
 
     def _decide(self, known: KnownCall, answer: Answer) -> None:
         state: CallState = "approved" if answer.rejected is None else "rejected"
@@ -365,7 +389,7 @@ class RunJournal:
         if known is not None:
             return self._again(key, wanted, known, repeats=repeats, decide=decide)
         if self._is_replay:
-            raise _unrecorded(self.record.turn, wanted)
+            raise unrecorded(self.record.turn, wanted)
         if needs_approval(wanted):
             return self._asked(key, wanted, decide)
         self._write(key, wanted, "begun", {})
@@ -378,7 +402,7 @@ class RunJournal:
             raise Waits(wanted)
         if answer.rejected is not None:
             self._write(key, wanted, "rejected", {}, reason=answer.rejected)
-            raise CallRejected(_rejected(wanted, answer.rejected))
+            raise CallRejected(rejected(wanted, answer.rejected))
         given = answer.approved or wanted
         self._write(key, wanted, "begun", {"approved": (given.args, dict(given.kwargs))})
         return Made(wanted, given, key)
@@ -394,13 +418,13 @@ class RunJournal:
     ) -> Made:
         record = known.record
         if record.name != wanted.name or not self._is_same(wanted, known):
-            raise _mismatch(record, str(wanted))
+            raise mismatch(record, str(wanted))
         call = _with_approved(wanted, known)
         match record.state:
             case "asked":
                 return self._asked(key, wanted, decide)
             case "rejected":
-                raise CallRejected(_rejected(wanted, record.reason))
+                raise CallRejected(rejected(wanted, record.reason))
             case "approved":
                 self._write(key, wanted, "begun", {"approved": (call.args, dict(call.kwargs))})
                 return Made(wanted, call, key)
@@ -537,34 +561,6 @@ def _why(lost: Iterable[Any], path: str) -> str:
     """Return why a part of an entry could not be kept; empty where it was."""
     found = (one for one in lost if one.path == path or one.path.startswith((f"{path}[", f"{path}.")))
     return next((f"{one.type}: {one.reason}" for one in found), "")
-
-
-def _mismatch(expected: CallRecord, got: str) -> ReplayMismatch:
-    where = f" in line {expected.line}" if expected.line else ""
-    return ReplayMismatch(
-        f"The code of the run did otherwise than before. Recorded at turn "
-        f"{expected.turn}{where}: {expected.text}. Now: {got}. No call was made.",
-        expected.text,
-        got,
-        turn=expected.turn,
-        line=expected.line,
-    )
-
-
-def _unrecorded(turn: int, call: HostCall) -> ReplayMismatch:
-    where = f" in line {call.line}" if call.line else ""
-    return ReplayMismatch(
-        f"The run was replayed, and its code made a call at turn {turn}{where} that is not recorded: {call}. "
-        "It was not made.",
-        "no further call",
-        str(call),
-        turn=turn,
-        line=call.line,
-    )
-
-
-def _rejected(call: HostCall, reason: str) -> str:
-    return f"{call.name} was not approved: {reason}" if reason else f"{call.name} was not approved"
 
 
 def _as_call(run_id: str, known: KnownCall) -> HostCall:

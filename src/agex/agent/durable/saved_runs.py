@@ -39,6 +39,8 @@ class RunInfo:
     started: datetime
     question: str = ""
     """Its question to the caller."""
+    message: str = ""
+    """Why it failed."""
 
 
 class _Entries(Protocol):
@@ -158,6 +160,7 @@ def _info(held: _Entries, run_id: str) -> RunInfo:
         call=call,
         started=datetime.fromtimestamp(record.started, UTC),
         question=record.question,
+        message=record.message,
     )
 
 

@@ -7,6 +7,7 @@ carries the steps out in this thread or in another.
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -79,6 +80,14 @@ class _End(BaseException):
         self.ending = ending
 
 
+class _PlaceLost(Exception):
+    """The process in which code ran was ended by somebody else; no code of it sees this."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.error)
+        self.result = result
+
+
 class Execution:
     """Where the code of one task call runs.
 
@@ -133,6 +142,7 @@ class Execution:
         self._known = self._variables()
         self._cache: Any = {}
         self._ran: dict[int, int] = {}
+        self._lost = ""
         self._checks = BlockChecks.of(registrations, policy, None if files is None else files.has_module)
         self._ends_in_calls = False
         self._bind()
@@ -210,8 +220,8 @@ class Execution:
         """Print how to use a thing, or without one, the names of all that is registered."""
         names = self.session.builtins
         for one in self._registrations:
-            if one.kind == "function" and names.get(one.name) is thing:
-                thing = one.target  # for which something stands in that notes its errors
+            if one.kind in ("function", "object") and names.get(one.name) is thing:
+                thing = one.target  # for which something stands in that notes its errors, or journals calls
         about = overview(self._registrations) if thing is None else documentation(thing, self._registrations)
         sys.stdout.write(f"{about}\n")  # captured, while the agent's code runs
 
@@ -233,7 +243,7 @@ class Execution:
         if not isinstance(action, PythonAction):
             return (yield from self._act_on_files(action))
         filename = self._filename(turn)
-        refusal = refused_binding(action.code, filename) or self._refusal(action.code)
+        refusal = refused_binding(action.code, filename) or self._refusal(action.code) or self._lost or None
         if refusal is not None:
             return Observation(text=refusal, failed=True, brief=refusal)
         imports = self._checks.missing_imports(action.code, self._bound)
@@ -248,12 +258,18 @@ class Execution:
         return replace(observation, text="\n".join([observation.text, *notes])) if notes else observation
 
     def _refusal(self, code: str) -> str | None:
+        self._lost = ""
         given = self.session.builtins
         return self._checks.refusal(code, self._bound, given.keys(), ends=self._ends_in_calls)
 
     def _bound(self) -> set[str]:
         """Return the names of the code's variables and of what it has imported."""
-        return {*self._names(), *self._imports, *self.session.modules}
+        try:
+            return {*self._names(), *self._imports, *self.session.modules}
+        except EvalError as lost:  # since the last action: what is not kept in a state is gone
+            told = f"Nothing of this code was run.\nEvalError: {lost}"
+            self._lost = told if self.call.view is None else ""
+            raise
 
     def _unbind_reserved(self, code: str) -> Generator[Step, Result, str]:
         """Restore the reserved names, where the text of *code* does not show what it binds."""
@@ -267,34 +283,77 @@ class Execution:
         return self.session.namespace
 
     def _run_code(self, action: PythonAction, turn: int, filename: str) -> Steps:
+        """Run the code of an action; again, where somebody killed its process after it made calls.
+
+        The setup code is run again in any case: there is no model yet that could be told.
+        """
         self._images.clear()
         result = yield RunCode(action.code, filename)
-        is_gone = self._written_back(result)
-        if isinstance(is_gone, WorkerLost) and self.call.journal is not None and self.call.journal.rewind():
+        gone = self._gone(result)
+        if was_killed(gone) and self._may_run_again(turn):
             self._images.clear()
             result = yield RunCode(action.code, filename)
-            is_gone = self._written_back(result)
-        if is_gone:
-            return self._seen(result, failed=True)
+            gone = self._gone(result)
+        if gone is not None:
+            return self._seen(result, *self._made_calls(), failed=True)
         if result.stopped is not None:
             return self._stopped(result)
         if result.error is not None:
             return self._seen(result, failed=True)
         if turn:
             self._worked.append(action.code)
-        name = self.terms.signature.name
-        function = self.session.look_up(name) if name in self.session.defined else None
-        if function is None and assigns(action.code, name):
-            assigned = self.session.look_up(name)
-            function = assigned if callable(assigned) else None
-        if function is None:
-            return self._seen(result)
-        observation = yield from self._finish(function, result)
-        self._write_back()
+        return (yield from self._finished(action, turn, result))
+
+    def _may_run_again(self, turn: int, after: int = 0) -> bool:
+        """Return whether what was lost is run again; then its calls *after* the first ones are given back."""
+        journal = self.call.journal
+        return journal is not None and (journal.rewind(after) or (turn == 0 and not journal.made))
+
+    def _finished(self, action: PythonAction, turn: int, result: Result) -> Steps:
+        """Try to finish with the task's own function, if the code has defined it."""
+        made = 0 if self.call.journal is None else self.call.journal.made
+        try:
+            observation = yield from self._finish_once(action, result)
+        except _PlaceLost as lost:
+            if not self._may_run_again(turn, made):
+                return self._seen(lost.result, *self._made_calls(), failed=True)
+            try:
+                observation = yield from self._finish_once(action, result)
+            except _PlaceLost as again:
+                return self._seen(again.result, *self._made_calls(), failed=True)
         if isinstance(observation.ending, Success):
             earlier = self._worked[:-1] if turn else self._worked
             self.solution = "\n".join([*map(definitions, earlier), action.code])
         return observation
+
+    def _finish_once(self, action: PythonAction, result: Result) -> Steps:
+        shown = copy.copy(result)
+        try:
+            function = self._own_function(action.code)
+        except WorkerLost as lost:
+            shown.error, shown.traceback = lost, f"EvalError: {lost}"
+            raise _PlaceLost(shown) from lost
+        if function is None:
+            return self._seen(result)
+        observation = yield from self._finish(function, result)
+        gone = self._gone(shown)
+        if was_killed(gone):
+            raise _PlaceLost(shown)
+        return observation if gone is None else self._seen(shown, *self._made_calls(), failed=True)
+
+    def _made_calls(self) -> list[str]:
+        """Return a note on the calls that were made by code whose process is gone."""
+        made = [] if self.call.journal is None else self.call.journal.made_calls()
+        return [f"Calls that were made before, and are not undone: {'; '.join(made)}."] if made else []
+
+    def _own_function(self, code: str) -> Any:
+        """Return the function of the task's own name that code has defined; None for none."""
+        name = self.terms.signature.name
+        function = self.session.look_up(name) if name in self.session.defined else None
+        if function is None and assigns(code, name):
+            assigned = self.session.look_up(name)
+            function = assigned if callable(assigned) else None
+        return function
 
     def _act_on_files(self, action: TerminalAction | WriteFileAction | EditFileAction) -> Steps:
         if self._files is None:
@@ -337,18 +396,16 @@ class Execution:
         left_out = self._imports.keys() | RESERVED.keys()
         return {name: value for name, value in self._names().items() if name not in left_out}
 
-    def _written_back(self, result: Result) -> Exception | None:
-        """Write variables back; return an error where the place is gone, and with it what the action did.
-
-        It is a `WorkerLost` where its process was ended by somebody else.
-        """
+    def _gone(self, result: Result) -> Exception | None:
+        """Write variables back; return an error where the place is gone, and with it what the action did."""
         cause = None if result.error is None else result.error.__cause__
+        lost = cause if isinstance(cause, WorkerLost) else None
         try:
             self._write_back()
-        except EvalError as lost:
-            result.error, result.traceback = lost, f"EvalError: {lost}"
-            return cause if isinstance(cause, WorkerLost) else lost
-        return cause if isinstance(cause, WorkerLost) else None
+        except EvalError as gone:
+            result.error, result.traceback = gone, f"EvalError: {gone}"
+            return lost or gone
+        return lost
 
     def _write_back(self) -> None:
         view = self.call.view
@@ -375,13 +432,13 @@ class Execution:
             if failure is not None:
                 return self._seen(result, failure, failed=True)
         args, kwargs = self.terms.signature.arguments(self._values)
-        outcome = yield CallGuest(function, args, kwargs)
+        outcome = require_place((yield CallGuest(function, args, kwargs)))
         if outcome.stopped is not None:
             return self._stopped(outcome)
         if outcome.error is not None:
             note = f"{self.terms.signature.name} was called with the inputs and raised:"
             return self._seen(outcome, note, failed=True)
-        verdict = yield CallGuest(self._accept, (outcome.value,), {})
+        verdict = require_place((yield CallGuest(self._accept, (outcome.value,), {})))
         if verdict.stopped is not None:
             return self._stopped(verdict)
         if isinstance(verdict.error, CheckError):
@@ -417,7 +474,7 @@ class Execution:
         if inputs is None:
             return None
         args, kwargs = self.terms.signature.arguments(inputs)
-        outcome = yield CallGuest(function, args, kwargs)
+        outcome = require_place((yield CallGuest(function, args, kwargs)))
         if isinstance(outcome.stopped, _End):
             return describe_failure(example, "no value: the call ended the task instead of returning")
         if outcome.stopped is not None:
@@ -491,6 +548,23 @@ class Execution:
 
 def _matches(example: Example, outcome: Result, shown: str) -> bool:
     return outcome_matches(example, value=outcome.value, error=outcome.error, value_repr=shown)
+
+
+def was_killed(error: BaseException | None) -> bool:
+    """Return whether an error says that somebody else ended the process of guest code."""
+    found = (error, None if error is None else error.__cause__)
+    return any(isinstance(each, WorkerLost) and each.was_killed for each in found)
+
+
+def require_place(result: Result) -> Result:
+    """Return a result of a call of guest code.
+
+    Raises:
+        _PlaceLost: its process was killed in the call.
+    """
+    if was_killed(result.error):
+        raise _PlaceLost(result)
+    return result
 
 
 def _unwrapped(stopped: BaseException) -> BaseException:

@@ -11,8 +11,9 @@ from annotated_types import BaseMetadata
 from typing_extensions import is_typeddict
 
 from agex.agent.call.host_errors import noting
-from agex.agent.durable.external_functions import external, external_module
-from agex.agent.registration import TAKEN, Registration
+from agex.agent.durable.external_functions import external
+from agex.agent.durable.external_members import external_module, external_object, with_originals
+from agex.agent.registration import TAKEN, Registration, acting_members
 from agex.contract import TaskSignature, annotation_names, is_record, named_records
 
 if TYPE_CHECKING:
@@ -96,15 +97,20 @@ def _made_dicts(module: ModuleType) -> Iterator[type]:
 
 
 def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> None:
+    registrations = tuple(registrations)
+    has_stand_ins = any(one.kind == "object" and one.acts for one in registrations)
     for one in registrations:
         if one.kind == "class":
             policy.cls(one.target, name=one.name, **one.of_class())
-        elif one.kind == "module" and one.external:
+        elif one.kind == "module" and one.acts:
             _grant_external(policy, one)
+        elif one.kind == "object" and one.acts:
+            _grant_external_object(policy, one)
         elif one.kind in ("module", "object"):
             policy.module(one.target, name=one.name, **one.of_module())
         elif one.kind == "function" and not one.is_async:
-            target = external(one) if one.external else one.target
+            target = with_originals(one.target) if has_stand_ins else one.target
+            target = external(one) if one.external else target
             policy.fn(target, name=one.name, on_error=noting(one.name), **one.of_function())
 
 
@@ -112,12 +118,32 @@ def _grant_external(policy: Policy, one: Registration) -> None:
     """Grant a stand-in for a module whose functions act on the world: it does not lead to them."""
     from agex.sandbox import Policy
 
-    settings = one.of_module()
+    settings = _unmarked(one)
     whole = Policy()
     whole.module(one.target, name=one.name, **settings)
     made = external_module(one, vars(whole.modules[one.name].copy()))
-    access = {name: settings[name] for name in ("host_fs_access", "network_access")}
-    policy.module(made, name=one.name, **access)
+    policy.module(made, name=one.name, **_permissions(one))
+
+
+def _grant_external_object(policy: Policy, one: Registration) -> None:
+    """Grant a stand-in for a live object; of itself, where code comes to it, methods that act are denied."""
+    settings = _unmarked(one)
+    policy.module(one.target, name=one.name, **settings)
+    class_ = type(one.target)
+    made = external_object(one, lambda name: policy.denies(class_, name))
+    policy.leave_out(class_, acting_members(one), by=f"{one.name}!")
+    policy.module(made, name=one.name, **_permissions(one))
+
+
+def _unmarked(one: Registration) -> dict[str, Any]:
+    """Return the settings of a module without marks, which a policy does not know."""
+    settings = one.of_module()
+    configure = {name: spec._replace(external=None, approval=None) for name, spec in one.configure.items()}
+    return {**settings, "configure": configure}
+
+
+def _permissions(one: Registration) -> dict[str, Any]:
+    return {"host_fs_access": one.host_fs_access, "network_access": one.network_access}
 
 
 def _grant_named(policy: Policy, named: Mapping[str, tuple[Any, bool]]) -> None:

@@ -14,6 +14,7 @@ from agex._interpreter.threads import CAN_START, blocks_the_loop
 from agex.agent.call.call import Call, runs_on, too_deep
 from agex.agent.call.host_errors import HostFault, note_fault
 from agex.agent.durable.external_functions import aexternal
+from agex.agent.durable.stand_ins import originals
 from agex.agent.prompt.listing import written_signature
 from agex.agent.registration import Registration
 from agex.errors import InputError, TaskError
@@ -130,14 +131,14 @@ def _with_permissions(one: Registration, session: GuestSession, call: Call) -> _
     """
     from agex.sandbox.runtime import audit_hook
 
-    target = aexternal(one) if one.external else one.target
-
     async def arun(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         limit = asyncio.timeout(one.timeout)
         try:
             async with limit:
                 with audit_hook.permitted(*one.permissions):
-                    return await target(*args, **kwargs)
+                    if one.external:
+                        return await aexternal(one)(*args, **kwargs)
+                    return await originals(one.target, args, kwargs)
         except Exception as error:
             if not limit.expired():
                 note_fault(one.name, error, call)

@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Literal, TypeAlias
 
 from agex.agent.registration.access import Access
+from agex.agent.registration.marks import marks, require_marks
 from agex.errors import DefinitionError
 
 __all__ = ["TAKEN", "Kind", "Registration", "add", "is_async"]
@@ -54,35 +55,14 @@ class Registration(Access):
         if self.name.startswith("__") and self.name.endswith("__"):
             raise DefinitionError(f"{self.name!r} is a name of Python's own; register under another name.")
         self._require_bools()
-        self._require_external()
         self._require_timeout()
         self._settle_members()
+        require_marks(self)
 
     def _require_bools(self) -> None:
         for setting in ("constructable", "recursive", "host_fs_access", "network_access"):
             if not isinstance(value := getattr(self, setting), bool):
                 raise DefinitionError(f"{setting}={value!r} is neither True nor False.")
-
-    def _require_external(self) -> None:
-        if self.external not in (True, False, "idempotent") or not isinstance(self.external, bool | str):
-            raise DefinitionError(f"external={self.external!r} is none of: True, False, 'idempotent'.")
-        if self.approval not in (True, False) and not callable(self.approval):
-            raise DefinitionError(
-                f"approval={self.approval!r} is neither True, False nor a predicate of a call."
-            )
-        if self.approval is not False and not self.external:
-            raise DefinitionError(
-                f"approval= is for calls that act on the world: add external=True to {self.name!r}."
-            )
-        if self.external and self.kind == "object":
-            raise DefinitionError(
-                f"external= is for functions: register the methods of {self.name!r} that act on the world, "
-                f"e.g. agent.fn({self.name}.send, external=True), and the object with exclude= of them."
-            )
-        if self.external and self.kind == "task":
-            raise DefinitionError(
-                f"external= is for functions, and {self.name!r} is a task: its own functions are."
-            )
 
     def _settle_members(self) -> None:
         """Spell the members as the target has them."""
@@ -126,6 +106,16 @@ class Registration(Access):
         """Permissions of the audit hook that are open while it runs: ``files``, ``network``."""
         granted = (("files", self.host_fs_access), ("network", self.network_access))
         return tuple(name for name, is_granted in granted if is_granted)
+
+    @property
+    def acts(self) -> bool:
+        """Whether calls of it, or of members of it, act on the world."""
+        return any(mark.external for mark in marks(self))
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person may have to say yes to such a call."""
+        return any(mark.approval is not False for mark in marks(self))
 
     @property
     def is_async(self) -> bool:

@@ -81,8 +81,15 @@ def _taped(one: Registration, stand_ins: Mapping[str, Any], run: Asks) -> Regist
     if one.name in stand_ins and one.kind in ("object", "class"):
         target = stand_ins[one.name]
         is_class = one.kind == "class"
-        return replace(
-            one, target=target, include="*", exclude="_*", configure={}, stays=is_class or one.stays
+        return replace(  # calls that act on the world are journalled where the tape has them made
+            one,
+            target=target,
+            include="*",
+            exclude="_*",
+            configure={},
+            stays=is_class or one.stays,
+            external=False,
+            approval=False,
         )
     if one.kind == "function":
         return replace(one, target=_afunction(one, run) if one.is_async else _function(one, run))

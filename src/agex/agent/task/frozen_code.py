@@ -142,7 +142,7 @@ class FrozenModule:
 
     def _import(self, name: str) -> None:
         registration = next((one for one in self._registrations() if one.name == name), None)
-        if registration is not None and registration.external:
+        if registration is not None and registration.acts:
             raise self._refused(f"it calls {name}, which acts on the world: it would not be journalled")
         named = {said: thing for said, (thing, _) in named_by(self._signature).items()}
         if registration is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agex.agent.call.call import Call
 from agex.agent.durable.external_functions import journal_above
-from agex.agent.registration import Registration
+from agex.agent.registration import Mark, Registration, mark_of
 from agex.contract import TaskSignature
 from agex.errors import DefinitionError
 
@@ -36,7 +36,7 @@ def acts(registrations: tuple[Registration, ...]) -> bool:
 
 def acting(registrations: tuple[Registration, ...]) -> list[str]:
     """Return the names of functions that act on the world, those of called tasks included."""
-    return sorted({one.name for one in _reached(registrations) if one.external})
+    return sorted({one.name for one in _reached(registrations) if one.acts})
 
 
 def _reached(registrations: tuple[Registration, ...]) -> Iterator[Registration]:
@@ -74,7 +74,7 @@ def require_answer(registrations: tuple[Registration, ...], call: Call) -> None:
     Raises:
         DefinitionError: nobody can.
     """
-    needing = [one.name for one in registrations if one.approval is not False]
+    needing = [one.name for one in registrations if one.asks]
     journal = journal_above(call)
     if not needing or (journal is not None and journal.is_durable):
         return
@@ -89,6 +89,8 @@ def require_answer(registrations: tuple[Registration, ...], call: Call) -> None:
 def _described(one: Registration) -> str:
     """Return a registration as text that is the same in each process."""
     marks = [*(["external"] if one.external else []), *(["approval"] if one.approval else [])]
+    members = sorted(name for name, spec in one.configure.items() if _marks(spec))
+    marks += [_marked(name, mark_of(one, name)) for name in members]
     if one.kind in ("function", "task"):
         return " ".join([f"{one.kind}({_parameters(one)})", *marks])
     if one.kind == "object":
@@ -96,6 +98,15 @@ def _described(one: Registration) -> str:
     home = getattr(one.target, "__module__", None)
     name = getattr(one.target, "__qualname__", None) or getattr(one.target, "__name__", "")
     return " ".join([f"{one.kind} {home + '.' if home else ''}{name}", *marks])
+
+
+def _marks(spec: Any) -> bool:
+    return spec.external is not None or spec.approval is not None
+
+
+def _marked(name: str, mark: Mark) -> str:
+    said = [*(["external"] if mark.external else ["not external"]), *(["approval"] if mark.approval else [])]
+    return f"{name}: {' and '.join(said)}"
 
 
 def _parameters(one: Registration) -> str:

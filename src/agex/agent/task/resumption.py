@@ -101,7 +101,9 @@ class Resumption:
         answer: Answer | None = None,
         record: Run[Any] | None = None,
     ) -> Invocation:
-        """Return the call that carries the run on."""
+        """Return the call that carries the run on, with the answer to what it waited for."""
+        if answer is None and saved.record.answer:
+            answer = Answer(text=saved.record.answer)
         made = Invocation(
             self._task.agent,
             self._task.definition,
@@ -193,7 +195,7 @@ class Resumption:
         for one in self._task.agent.registrations:
             if one.name == call.name:
                 return one.target
-            if one.kind == "module" and one.external and one.name == module:
+            if one.kind in ("module", "object") and one.acts and one.name == module:
                 return getattr(one.target, member, None)
         return None
 

@@ -328,6 +328,9 @@ class ContainerWorker:
         with contextlib.suppress(*_errors()):
             self._container.kill(signal="SIGUSR1")
 
+    def has_ended(self) -> bool:
+        return self._stream.has_ended()
+
     def tell_path(self, path: Sequence[str]) -> None:
         """Send the worker the path of its modules, which it waits for first."""
         self._stream.write([json.dumps(path).encode() + b"\n"], None, time.monotonic() + _READY_SECONDS)

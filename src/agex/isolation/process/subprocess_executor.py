@@ -108,6 +108,9 @@ class _Piped:
         if self._finalizer.alive and self._process.poll() is None:
             self._process.send_signal(signal.SIGUSR1)
 
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def terminate(self) -> None:
         _kill(self._process)
 

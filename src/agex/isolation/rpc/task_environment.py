@@ -28,6 +28,10 @@ class WorkerHandle(Protocol):
     def interrupt(self) -> None:
         """Make it stop its run at the next check."""
 
+    def has_ended(self) -> bool:
+        """Return whether the process is known to have ended by itself, or by somebody else."""
+        ...
+
     def terminate(self) -> None:
         """Kill it, from any thread: the connection stays open, and its reader notices the end."""
 

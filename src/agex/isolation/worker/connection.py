@@ -315,6 +315,12 @@ class WorkerConnection:
         lost.was_killed = ended in _FROM_OUTSIDE
         return lost
 
+    def drop_ended(self) -> None:
+        """Drop a worker that ended between two runs: the host has all that it knew."""
+        if self.worker is not None and not self.has_run and self.worker.has_ended():
+            self.lose(EOFError("it ended between two runs"))
+            self._reason = ""
+
     def close(self) -> None:
         """End the worker, if there is one."""
         if self.worker is not None:

@@ -170,6 +170,7 @@ class RemoteSession:
         with connection.turn, self._monitor.paused():  # code of another session may be what needs it
             if self._closed:
                 raise SandboxError("this session is closed; open another one")
+            connection.drop_ended()
             if connection.worker is None:
                 about = self._codec.exports.descriptions()
                 # Also for guest code of another session: a worker of full Python is given a directory.

@@ -103,6 +103,15 @@ class WorkerProcess:
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(self._pidfd, number)
 
+    def has_ended(self) -> bool:
+        """Return whether the process has ended."""
+        poll = select.poll()
+        with self._lock:
+            if not self._finalizer.alive:
+                return True
+            poll.register(self._pidfd, select.POLLIN)
+            return bool(poll.poll(0))
+
     def terminate(self) -> None:
         """Kill it, from any thread. The thread that talks to it notices, and closes the connection."""
         self._signal(signal.SIGKILL)
@@ -194,6 +203,14 @@ class _Zygote:
         return status
 
 
+class _ZygoteEnded(IsolationUnavailable):
+    """A zygote was killed; it is not used any more."""
+
+
+_GENERATIONS = 3
+"""Zygotes above a worker: the first, that of its modules, that of its policy. Each may have been killed."""
+
+
 class Launcher:
     """The zygotes of one level, started when they are first needed. Safe to share between threads.
 
@@ -228,14 +245,22 @@ class Launcher:
             order: for it.
             directory: its own, as the order says; None if it has none that the host looks at.
 
+        A zygote that somebody killed is started anew.
+
         Raises:
             IsolationUnavailable: it cannot be started, or not be confined as ordered.
         """
+        for _ in range(_GENERATIONS - 1):
+            with contextlib.suppress(_ZygoteEnded):
+                return self._launched(order, directory)
+        return self._launched(order, directory)
+
+    def _launched(self, order: Order, directory: WorkerDirectory | None) -> WorkerProcess:
         try:
             zygote = self._zygote(order)
         except (OSError, EOFError) as error:
             self.close()
-            raise IsolationUnavailable(f"the process that starts workers ended: {error}") from error
+            raise _ZygoteEnded(f"the process that starts workers ended: {error}") from error
         gift, giver = socket.socketpair() if order.walls.get("directory") else (None, None)
         try:
             worker = self._forked(zygote, order, giver)
@@ -265,7 +290,7 @@ class Launcher:
                 self._of_policies = OrderedDict(
                     (key, each) for key, each in self._of_policies.items() if each is not zygote
                 )
-            raise IsolationUnavailable(f"the process that starts workers ended: {error}") from error
+            raise _ZygoteEnded(f"the process that starts workers ended: {error}") from error
         finally:
             theirs.close()
         return WorkerProcess(Channel(SocketStream(ours)), descriptors[0], zygote, answer["pid"])

@@ -6,7 +6,10 @@ level that made them; the host and guarded workers never do.
 
 from __future__ import annotations
 
+import functools
 import io
+import operator
+import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -39,15 +42,38 @@ def _loaded(sealed: bytes) -> Sequence[Any]:
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
-    """A pickler that takes a `NewType` of guest code apart: the next worker has no module to find it in."""
+    """A pickler for the next worker.
+
+    That has no module to find a `NewType` of guest code in. And where code asks whether an object is the mark
+    of a library (``dataclasses.KW_ONLY``), it has to be that mark, which a copy is not.
+    """
 
     def reducer_override(self, obj: Any) -> Any:
+        kind: Any = type(obj)
+        if kind.__module__ != "__main__":
+            for name in _marks(kind):
+                module = sys.modules[kind.__module__]
+                if vars(module).get(name) is obj:
+                    return operator.attrgetter(name), (module,)
         if getattr(obj, "__module__", None) == "__main__":
             if type(obj) is typing.NewType:
                 return typing.NewType, (obj.__name__, obj.__supertype__), {"__module__": "__main__"}
             if type(obj) is typing.ParamSpec:
                 return typing.ParamSpec, (obj.__name__,)
         return super().reducer_override(obj)
+
+
+@functools.cache
+def _marks(kind: Any) -> tuple[str, ...]:
+    """Return the names of the instances without contents that a class has in its own module of a library."""
+    module = sys.modules.get(kind.__module__)
+    if module is None or kind.__module__ == "builtins":
+        return ()
+    is_plain = all(
+        getattr(kind, name, None) is getattr(object, name) for name in ("__reduce__", "__reduce_ex__")
+    )
+    found = [name for name, each in list(vars(module).items()) if type(each) is kind] if is_plain else []
+    return tuple(name for name in found if not getattr(vars(module)[name], "__dict__", None))
 
 
 def _dumped(found: Sequence[Any]) -> bytes:

@@ -17,7 +17,7 @@ import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import DefinitionError
@@ -31,6 +31,7 @@ from agex.sandbox.policy.library import Guard, homes
 from agex.sandbox.policy.library_grant import LibraryGrant, prepare
 from agex.sandbox.policy.library_members import DENIED, ActiveLibraries, named, open_guard, unsealed
 from agex.sandbox.policy.member_rules import MemberRules, of_hosts
+from agex.sandbox.policy.member_spec import MemberSpec, unmarked
 from agex.sandbox.policy.module_grant import FUNCTIONS, ModuleGrant, Pattern, open_while, telling
 from agex.sandbox.policy.native import UnknownPackages, inert_reason, opens_unseen, unseen
 from agex.sandbox.rules.names import CONTESTED, is_dunder
@@ -43,22 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Grant", "MemberSpec", "Pattern", "Policy"]
 
-Visibility: TypeAlias = Literal["high", "medium", "low"]
-
-
 CLOCK = "clock!"
 """The name of the clock: none that guest code can write."""
-
-
-class MemberSpec(NamedTuple):
-    """How one member of a registration differs from the rest of it."""
-
-    visibility: Visibility | None = None
-    """How much of it is shown to the agent; None as its owner."""
-    docstring: str | None = None
-    """Its description for the agent; None for its own docstring."""
-    constructable: bool | None = None
-    """For a class: whether guest code may make instances; None as its owner."""
 
 
 class Grant(NamedTuple):
@@ -134,6 +121,10 @@ class Policy:
             self.modules["pathlib"] = LibraryGrant(library, "pathlib")
             self.grants.append(Grant("paths", None, {}))
 
+    def leave_out(self, class_: type, names: Iterable[str], *, by: str) -> None:
+        """Deny members of a class, wherever its instances come from; *by* names the rule."""
+        self._rule(class_, by, "*", tuple(names), {})
+
     def use_clock(self, draw: Callable[..., Any]) -> None:
         """Let guest code have the readings of clocks, and the draws of chance, from *draw*.
 
@@ -205,7 +196,7 @@ class Policy:
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
         spelling.require_bools(constructable=constructable, stays=stays)
         include, exclude = (spelling.settled(each, class_, name) for each in (include, exclude))
-        configure = spelling.configured(configure or {}, class_, name)
+        configure = unmarked(spelling.configured(configure or {}, class_, name))
         spelling.check_class(class_, (), include, exclude, tuple(configure or ()))
         spelling.check_left_out(class_, exclude)
         settings = {
@@ -253,7 +244,7 @@ class Policy:
         """
         spelling.require_bools(recursive=recursive)
         include, exclude = (spelling.settled(each, module, name) for each in (include, exclude))
-        configure = spelling.configured(configure or {}, module, name)
+        configure = unmarked(spelling.configured(configure or {}, module, name))
         spelling.check_left_out(module, exclude)
         if isinstance(module, types.ModuleType):
             spelling.check_module(module, include, exclude, tuple(configure or ()))

@@ -180,13 +180,42 @@ function showMessages(timeline, at) {
       )));
     }
   });
-  fill(list, made, timeline.waiting.map(waiting), activity.pending(timeline.head));
+  fill(list, made, waiting(timeline), activity.pending(timeline.head));
   if (atEnd || view.following) list.scrollTop = list.scrollHeight;
 }
 
-/** A call that waits for a person's yes. */
-function waiting(run) {
-  const decision = { branch: view.timeline.branch, run: run.run_id, call: run.call };
+/** Calls that wait for a person's yes, and questions for their answer; those asked in this tab have the composer. */
+function waiting(timeline) {
+  return timeline.waiting
+    .filter((run) => !run.asks || source.decide)
+    .map((run) => (run.asks ? question : approval)(run, { branch: timeline.branch, run: run.run_id, call: run.call }));
+}
+
+const drafts = new Map();
+
+function question(run, decision) {
+  const answer = el("input", {
+    "aria-label": "Your answer",
+    placeholder: "your answer",
+    maxlength: "2000",
+    required: "",
+    value: drafts.get(run.call),
+    oninput: () => drafts.set(run.call, answer.value),
+  });
+  const send = (event) => {
+    event.preventDefault();
+    act(() => decide({ ...decision, word: "answer", reason: answer.value }));
+  };
+  return el(
+    "li",
+    { class: "message clarify waiting" },
+    el("span", { class: "who" }, `${run.task} asks, and waits for the answer`),
+    el("p", { class: "question" }, run.text),
+    el("form", { class: "row", onsubmit: send }, answer, el("button", { type: "submit", class: "primary" }, "Answer")),
+  );
+}
+
+function approval(run, decision) {
   const reason = el("input", { "aria-label": "Why not", placeholder: "why not, for the agent", maxlength: "500" });
   const button = (name, props, word) =>
     el("button", { type: "button", ...props, onclick: () => act(() => decide({ ...decision, word, reason: reason.value })) }, name);
@@ -205,7 +234,7 @@ async function decide(decision) {
   await source.decide(decision);
   view.following = true;
   await refresh();
-  const word = decision.word === "approve" ? "Approved" : "Rejected";
+  const word = { approve: "Approved", reject: "Rejected", answer: "Answered" }[decision.word];
   status(`${word}: the run goes on when its task is resumed`);
 }
 
