@@ -159,7 +159,7 @@ def test_the_lines_of_a_worker_s_function_go_with_it() -> None:
 
 def test_a_pickled_function_shows_its_source() -> None:
     function = pickle.loads(pickle.dumps(returned("scale")))
-    assert inspect.getsource(function).startswith("def scale(x: 'int', *, by: 'int'=None) -> 'int':")
+    assert inspect.getsource(function).startswith("def scale(x: 'int', *, by: 'int'=2) -> 'int':")
 
 
 def test_a_function_that_a_state_kept_shows_its_source_and_its_lines(tmp_path: Path) -> None:

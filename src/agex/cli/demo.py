@@ -145,23 +145,34 @@ def _figures(title: str, run: Any, *, solved: bool, result: str, hidden: str) ->
     }
 
 
-PRIMES = {0: 2, 1: 2, 2: 3, 7: 11, 13: 17, 24: 29, 89: 97, 113: 127}
+SHOWN = {100: 101, 1: 2}
+"""What the task's own check asks for."""
+PRIMES = {0: 2, 2: 3, 7: 11, 8: 11, 13: 17, 24: 29, 89: 97, 113: 127}
+"""Hidden cases. A function that gives 7 for 7 and 101 for 100 was called solved once."""
+
+
+def is_prime(number: int) -> bool:
+    """Return whether a number is a prime."""
+    return number > 1 and all(number % each for each in range(2, math.isqrt(number) + 1))
 
 
 def _prime_finder(agent: Agent, watched: Callable[[Any], Any]) -> tuple[Any, str, Sequence[Case]]:
-    """Let the agent write a function, and use it."""
-    agent.module(math)
+    """Let the agent write a function over one of the host, and use it."""
+    agent.fn(is_prime)
 
     def works(finder: Any, inputs: Any) -> str | None:
-        found = finder(100)
-        return None if found == 101 else f"called with 100 it must return 101, it returned {found!r}"
+        for number, prime in SHOWN.items():
+            found = finder(number)
+            if found != prime:
+                return f"called with {number} it must return {prime}, it returned {found!r}"
+        return None
 
     @agent.task(checks=[works])
     def make_function(description: str) -> Callable[[int], int]:
         """Make a Python function that does what the description says, and return the function itself."""
         raise NotImplementedError
 
-    run = watched(make_function).run("find the next prime larger than a given number")
+    run = watched(make_function).run("find the next prime larger than a given number; use is_prime")
     finder: Any = run.value
     cases = [
         Case(call=f"finder({number})", got=partial(_called, finder, number), expected=prime)

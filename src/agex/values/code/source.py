@@ -332,9 +332,22 @@ def _strip(node: _Function) -> None:
     for each in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
         if each is not None:
             each.annotation = _as_text(each.annotation)
-    none = ast.Constant(None)
-    args.defaults = [none for _ in args.defaults]
-    args.kw_defaults = [None if each is None else none for each in args.kw_defaults]
+    args.defaults = [_harmless(each) for each in args.defaults]
+    args.kw_defaults = [None if each is None else _harmless(each) for each in args.kw_defaults]
+
+
+def _harmless(default: ast.expr) -> ast.expr:
+    """Return a default for a program that runs again.
+
+    A short literal stays, so that the source reads as it was written; the value is kept beside the program.
+    """
+    literal = default.operand if isinstance(default, ast.UnaryOp) else default
+    is_short = isinstance(literal, ast.Constant) and len(repr(literal.value)) <= _LITERAL
+    return default if is_short else ast.Constant(None)
+
+
+_LITERAL = 80
+"""Characters of a literal that stays."""
 
 
 def _as_text(annotation: ast.expr | None) -> ast.Constant | None:
