@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -68,7 +69,10 @@ class Killer:
         for pid in descendants(os.getpid()):
             if is_workers(pid) and not descendants(pid):  # not one that starts workers, but one of these
                 with contextlib.suppress(ProcessLookupError):
+                    process = os.pidfd_open(pid)
                     os.kill(pid, signal.SIGKILL)
+                    select.select([process], [], [], 20)  # it ends a moment later
+                    os.close(process)
                     self.killed.append(pid)
         self._gone.set()
 
