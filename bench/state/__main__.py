@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bench.state.changes import measure_changes, measure_frame
 from bench.state.decoding import measure_decoding
 from bench.state.floor import SIZES, measure_commits, measure_open
 from bench.state.history import measure_history
@@ -40,6 +41,11 @@ def measure(*, quick: bool) -> dict[str, Any]:
     for turn, row in found["turns"].items():
         figures = f"{row['ms']:>10.2f}{row['floor, ms']:>12.2f}{row['ratio']:>8.2f}"
         print(f"{turn:<28}{figures}{row['bytes stored']:>14,.0f}")
+    found["changes"], found["frame"] = measure_changes(9 if quick else 25), measure_frame(5 if quick else 15)
+    for label, row in found["changes"].items():
+        print(f"one changed of {label:<20}", *(f"{name}: {value:.2f}  " for name, value in row.items()))
+    for label, value in found["frame"].items():
+        print(f"{label:<48}{value:>12.2f}")
     print(f"\n{'one of N keys changed':<28}{'N':>9}{'ms':>9}{'floor, ms':>12}{'ratio':>8}")
     for store, durable in (("disk", True), ("disk", False), ("memory", False)):
         for keys in SIZES:

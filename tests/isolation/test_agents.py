@@ -435,6 +435,19 @@ def test_a_deleted_variable_is_gone(level, state):
     assert dict(state) == {"b": 2}
 
 
+def test_a_variable_that_is_deleted_and_bound_again_to_the_same_is_there(level, state):
+    run(level, state, "a = [1]\nb = 2", "del a", "a = [1]", DONE)
+    assert dict(state) == {"a": [1], "b": 2}
+
+
+def test_changes_through_aliases_in_later_actions_are_found(level, state):
+    first = "rows = {'n': [1]}\nother = [[0]]\ndef add(x, to=rows['n']): to.append(x)\ninner = other[0]\nsame = [[0]]"
+    codes = ["k = 1", "add(2)", "inner.append(3)", "same[0] = other[0]", "add(4); same[0].append(5)"]
+    run(level, state, first, *codes, DONE)
+    assert (state["rows"], state["other"]) == ({"n": [1, 2, 4]}, [[0, 3, 5]])
+    assert state["same"][0] is state["other"][0]
+
+
 def test_variables_that_share_an_object_share_it_later(level, state):
     run(level, state, "a = [1]\nb = {'a': a}\ncache['a'] = a", DONE)
     assert run(level, state, "a.append(2)\ntask_success([b, cache])") == [{"a": [1, 2]}, {"a": [1, 2]}]

@@ -14,7 +14,7 @@ from agex.state.commits.history import SHORT, Commit, when
 from agex.state.commits.journal import CommitInfo, Journal
 from agex.state.tables import counts, held_parts
 from agex.state.working.merging import difference
-from agex.state.working.stored_variables import CACHE, Codec, Stored, variables_at
+from agex.state.working.stored_variables import CACHE, Codec, Stored, is_import, variables_at
 from agex.state.working.tracked_files import Files
 from agex.state.working.variables import Variables
 
@@ -30,7 +30,7 @@ class Snapshot(Past):
 
     def __init__(self, journal: Journal, codec: Codec, commit: Commit) -> None:
         self._variables = Variables(journal, codec, commit.hash)
-        self._names = variables_at(journal, commit.hash)
+        self._known_names: list[str] | None = None
         self._files = Files(journal, commit.hash)
         self._journal = journal
         self._codec = codec
@@ -76,8 +76,18 @@ class Snapshot(Past):
             raise KeyError(name)
         return readable(name, self._variables[name])
 
+    @property
+    def _names(self) -> list[str]:
+        """All names, listed when somebody asks for them: reading one variable does not."""
+        if self._known_names is None:
+            self._known_names = variables_at(self._journal, self.commit.hash)
+        return self._known_names
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name != CACHE and not is_import(name) and name in self._variables
 
     def __len__(self) -> int:
         return len(self._names)

@@ -6,7 +6,7 @@ again (`decode`), with nothing called that is not on a list. Guest functions and
 
 In reading order: `base` (types that all share), `adapters` (one library or type each), `code` (guest
 functions and classes), `checks` (of a stream, before it is loaded); then `type_registry`, `encoder`,
-`decoder`, and on top `packed_variables` and `diff`.
+`decoder`, and on top `packed_variables`, `looks` and `diff`.
 
 It never imports numpy, pandas or their like: their values are handled when they come by. It knows
 nothing of agents, sandboxes and stores.
@@ -23,6 +23,7 @@ from agex.values.code.outline import Sketch
 from agex.values.decoder import decode
 from agex.values.diff import diff_values, show_value
 from agex.values.encoder import encode
+from agex.values.looks import Looks
 from agex.values.packed_variables import Packed, copied, frozen, opened, packed_groups, sketched
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "ForwardedCode",
     "Group",
     "GuestCode",
+    "Looks",
     "Lost",
     "NotKept",
     "Packed",

@@ -11,6 +11,7 @@ import datetime as dt
 import io
 import pickle
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from agex.values.base.guest_code import GuestCode, SealingCode
 from agex.values.base.object_paths import Paths
 from agex.values.base.placeholders import NotKept, make_not_kept
 from agex.values.base.shared_objects import Cluster, clusters
+from agex.values.base.trees import stream_of
 from agex.values.base.type_checks import is_class
 from agex.values.checks.opcode_audit import surplus
 from agex.values.code.callables import CannotKeep, is_code
@@ -39,7 +41,13 @@ from agex.values.code.stream_markers import (
 __all__ = ["encode"]
 
 
-def encode(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | None = None) -> list[Group]:
+def encode(
+    variables: Mapping[str, Any],
+    *,
+    allow: Allow,
+    guest: GuestCode | None = None,
+    apart: AbstractSet[int] = frozenset(),
+) -> list[Group]:
     """Turn variables into groups of bytes, those that share mutable objects into one.
 
     No guest code runs: a ``__getstate__`` of a guest class is not called, its instances are taken apart by
@@ -49,9 +57,13 @@ def encode(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | Non
         variables: the values, by name.
         allow: classes that can be loaded again; instances of others are lost.
         guest: guest functions and classes; without it they are lost.
+        apart: ids of objects that other variables consist of.
+
+    Raises:
+        NotApart: one of these is among the objects of the variables.
     """
     captures = Captures(allow, guest)
-    return [_encode(cluster, variables, captures) for cluster in clusters(variables, captures)]
+    return [_encode(cluster, variables, captures) for cluster in clusters(variables, captures, apart)]
 
 
 def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) -> Group:
@@ -59,7 +71,7 @@ def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) 
     values = {name: variables[name] for name in names}
     if cluster.kinds <= _NATIVE:
         try:
-            return _paid(Group(names=names, stream=pickle.dumps((tuple(values.values()), ()), 5)))
+            return _paid(Group(names=names, stream=stream_of(tuple(values.values()))))
         except RecursionError as error:
             return _last_resort(cluster, variables, captures, error)
     try:

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -159,7 +160,8 @@ class WorkerServer:
         self._allow = values.Allow(template.classes)
         self._inputs: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
-        self._sent: dict[tuple[str, ...], values.Fingerprint] = {}
+        self._sent: dict[str, values.Fingerprint] = {}  # by variable, that of the group it was sent in
+        self._looks = values.Looks()
         self._terminal: Terminal | None = None
         self._reporter: Reporter | None = None
         self._is_given = False
@@ -364,6 +366,8 @@ class WorkerServer:
     def _sync(self, frame: Frame) -> None:
         """Send the variables that changed since they were sent, and the names of all."""
         variables = self._variables()
+        for name in self._sent.keys() - variables.keys():
+            del self._sent[name]  # the host forgets it, too
         groups = list(self._changed(variables))
         packed = pack_groups(groups)
         modules = self._session.modules
@@ -389,15 +393,20 @@ class WorkerServer:
             pass
 
     def _changed(self, variables: Mapping[str, Any]) -> Iterator[values.Group]:
-        if not variables:
-            return
-        for group in values.encode(variables, allow=self._allow, guest=self._code):
+        sent = {name: self._sent.get(name) for name in variables}
+        known = {name: one if one is not None and len(one.names) == 1 else None for name, one in sent.items()}
+        for group in self._looks.look(variables, known, self._encode).groups:
             now = values.fingerprint(group)
-            if self._sent.get(group.names) != now:
-                for known in [names for names in self._sent if set(names) & set(group.names)]:
-                    del self._sent[known]
-                self._sent[group.names] = now
+            if any(sent[name] != now for name in group.names):
+                for name in {each for name in group.names if (one := sent[name]) for each in one.names}:
+                    self._sent.pop(name, None)
+                self._sent.update(dict.fromkeys(group.names, now))
                 yield group
+
+    def _encode(self, variables: Mapping[str, Any], apart: AbstractSet[int]) -> list[values.Group]:
+        if not variables:
+            return []
+        return values.encode(variables, allow=self._allow, guest=self._code, apart=apart)
 
     def _keep(self, frame: Frame) -> None:
         """Send guest functions as source and captured values: they outlive this worker."""

@@ -174,8 +174,11 @@ _LATE = 2
 
 def _work_clock(thread: int) -> int | None:
     """Return the clock of the time that a thread is at work; None where there is none."""
-    asked = getattr(time, "pthread_getcpuclockid", None)  # not on macOS, Windows, in a browser
-    return None if asked is None else int(asked(thread))
+    asked = getattr(time, "pthread_getcpuclockid", None)  # not on macOS and Windows
+    try:
+        return None if asked is None else int(asked(thread))
+    except OSError:  # in a browser there is the function, and no clock
+        return None
 
 
 # Signals repeat until guest code ends: code between two stop checks may swallow one.

@@ -21,7 +21,8 @@ __all__ = ["RowJournal"]
 
 _LARGE = 32 * 1024  # bytes; from here on a file of its own is faster than SQLite's pages
 _DEPTH = 32  # lineages that a look-up goes through at most: one of 3 µs each
-_NEAR = 16  # commits between two that are compared by their lists of changes, not by all keys
+_NEAR = 16  # commits between two that are compared by their lists of changes, not by all keys; or more:
+_KEYS_A_LIST = 4  # keys that are compared in the time in which one list of changes is read
 _PAGE = 256  # commits of a history read at once
 
 
@@ -328,7 +329,7 @@ class RowJournal:
         """Return the keys that may differ between two commits."""
         near: set[bytes] = set()
         at = new
-        for _ in range(_NEAR):
+        for _ in range(max(_NEAR, new.known // _KEYS_A_LIST)):
             if old is not None and at.hash == old.hash:
                 return near
             near |= rows.body(at).keys()

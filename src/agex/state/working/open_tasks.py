@@ -328,10 +328,10 @@ class Tasks:
 
     def note(self, line: Line, name: str, party: LineView | None) -> None:
         """Take note that a party (None: the host) is going to write a variable of a line."""
-        for view in self._on(line) if name in line.variables.live else ():
+        for view in self._on(line) if line.variables.is_live(name) else ():
             if view is party or not view.is_acting:
                 continue
-            value = line.variables.live[name]
+            value = line.variables[name]
             view.keep_old(name, value)
             if party is None and name not in view.refused and line.variables.is_touched(name):
                 view.refused[name] = value  # the task changed it in place, and it is not committed yet

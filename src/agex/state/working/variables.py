@@ -90,8 +90,16 @@ class Variables:
         self._packed: WeakValueDictionary[str, values.Group] = WeakValueDictionary()
         """Groups that are still in use as they were packed: variables that share objects are of one group."""
         self._held: dict[str, _StoredGroup] = {}
+        self._watched: dict[str, values.Fingerprint | None] = {}
+        """The names in `_held` whose objects may change (others cannot, before they are given out), with the
+        fingerprint of each that is stored by itself."""
+        self._looks = values.Looks()
+        self._alone: set[str] = set()
+        """Names whose objects were in nobody else's hands at the last look, and were not given out since."""
         self._sketched: tuple[tuple[str | None, str], dict[str, Any]] | None = None
         """The group that was shown last, and where it is stored: its variables are shown one by one."""
+        self._of_workers: set[str] = set()
+        """Names that were bound to what a worker packed, and are not stored yet."""
         self._bound: set[str] = set()
         """Names bound since the last commit."""
         self._gone: set[str] = set()
@@ -131,7 +139,31 @@ class Variables:
                 return copy[0]
             if not self._load(name):
                 raise KeyError(name)
+        return self._given_out(name)
+
+    def _given_out(self, name: str) -> Any:
+        """Return a live object to somebody who may change it from now on."""
+        self._alone.discard(name)
+        if name in self._held:
+            self._watch(name)
         return self._live[name]
+
+    def _watch(self, name: str) -> None:
+        held = self._held[name]
+        self._watched[name] = held.fingerprint if len(held.names) == 1 else None
+
+    def _leave(self, names: Iterable[str]) -> None:
+        """Do not look any more at objects that are in nobody else's hands."""
+        for name in names:
+            self._watched.pop(name, None)
+
+    def _keep(self, name: str, held: _StoredGroup) -> None:
+        self._held[name] = held
+        self._watch(name)
+
+    def _drop(self, name: str) -> None:
+        self._watched.pop(name, None)
+        self._held.pop(name, None)
 
     def _copied(self, name: str) -> list[Any] | None:
         """Return a variable that is kept with code of a worker, which only a worker changes, as a copy."""
@@ -143,7 +175,10 @@ class Variables:
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._part(name)
+        self._alone.discard(name)
         self._live[name] = value
+        if type(value) is values.Packed:
+            self._of_workers.add(name)
         self._bound.add(name)
         self._gone.discard(name)
 
@@ -152,6 +187,7 @@ class Variables:
             raise KeyError(name)
         self._part(name)
         self._live.pop(name, None)
+        self._alone.discard(name)
         self._bound.discard(name)
         self._gone.add(name)
 
@@ -262,7 +298,8 @@ class Variables:
             held = _StoredGroup(
                 group.names, values.fingerprint(group), recipe if same else None, _is_passing(group)
             )
-            self._held.update(dict.fromkeys(group.names, held))
+            for name in group.names:
+                self._keep(name, held)
             if group.names != stored.names:
                 self._bound |= set(group.names)  # stored together, but sharing nothing any more
 
@@ -282,20 +319,16 @@ class Variables:
     def change(self) -> Change:
         """Find what changed since the commit, in place or by name."""
         change = Change()
-        suspects = {
-            name: value for name, value in self._live.items() if name in self._bound or name in self._held
-        }
-        cache = self._live.get(CACHE)
-        if cache:
-            suspects[CACHE] = cache  # it may have been empty, and so not written, the last time
-        elif CACHE in suspects and not self._is_stored(CACHE):
-            del suspects[CACHE]  # an empty one is written only over one that is stored
-        for group in self._encode(suspects):
+        found = self._looks.look(self._live, self._suspects(), self._encode)
+        self._alone = set(found.alone)
+        self._leave(found.alone & found.unchanged)
+        for group in found.groups:
             now = values.fingerprint(group)
             held = self._held.get(group.names[0])
             if held is not None and held.names != group.names:
                 held = None
             if held is not None and held.fingerprint == now and not self._bound & set(group.names):
+                self._leave(found.alone & set(group.names))
                 continue
             before = None if held is None or held.recipe is None else (held.fingerprint, held.recipe)
             cut = values.cut(group, self._journal.address, now=now, before=before)
@@ -306,6 +339,18 @@ class Variables:
                 change.gone.add(name)
         self._move(change)
         return change
+
+    def _suspects(self) -> dict[str, values.Fingerprint | None]:
+        """Return the variables to look at, with the fingerprint of each that was stored by itself."""
+        known = {**self._watched, **dict.fromkeys(self._bound)}
+        for name in self._gone:
+            known.pop(name, None)
+        if CACHE in self._live and (CACHE in self._bound or CACHE not in self._held):
+            # One that was empty may not be written yet; an empty one is written only over a stored one.
+            known[CACHE] = None
+            if not self._live[CACHE] and not self._is_stored(CACHE):
+                del known[CACHE]
+        return known
 
     def _is_to_go(self, name: str) -> bool:
         """Return whether something is stored of a variable that is given up, be it damaged."""
@@ -355,14 +400,18 @@ class Variables:
     def _stored(self, name: str) -> bytes | None:
         return None if self.commit is None else self._journal.read(self.commit, key_of(name))
 
-    def _encode(self, objects: Mapping[str, Any]) -> list[values.Group]:
+    def _encode(
+        self, objects: Mapping[str, Any], apart: AbstractSet[int] = frozenset()
+    ) -> list[values.Group]:
         """Encode variables; those that workers packed go as they are."""
+        if not objects:
+            return []
         if not any(type(value) is values.Packed for value in objects.values()):
-            return values.encode(objects, allow=self._codec.allow, guest=self._codec.guest) if objects else []
+            return values.encode(objects, allow=self._codec.allow, guest=self._codec.guest, apart=apart)
         whole = list(values.packed_groups(objects))
         taken = {name for group in whole for name in group.names}
         rest = {name: value for name, value in objects.items() if name not in taken}
-        return [*whole, *self._encode(self.opened(rest))]
+        return [*whole, *self._encode(self.opened(rest), apart)]
 
     def opened(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """Decode those of some variables that workers packed."""
@@ -374,14 +423,17 @@ class Variables:
         self._packed.clear()
         for name, held in change.held.items():
             if len(held.names) == 1 and type(self._live.get(name)) in _ATOMS:
-                self._held.pop(name, None)
+                self._drop(name)
             else:
-                self._held[name] = held
+                self._keep(name, held)
+                self._leave(self._alone & {name})
         for name in self._gone:
-            self._held.pop(name, None)
-        for name in [name for name, value in self._live.items() if type(value) is values.Packed]:
-            del self._live[name]  # it is stored now, and read from there
-            self._held.pop(name, None)
+            self._drop(name)
+        for name in self._of_workers:
+            if type(self._live.get(name)) is values.Packed:
+                del self._live[name]  # it is stored now, and read from there
+                self._drop(name)
+        self._of_workers.clear()
         self._bound.clear()
         self._gone.clear()
 
@@ -399,10 +451,9 @@ class Variables:
         """Return the variables of another commit, none of them live."""
         return Variables(self._journal, self._codec, commit)
 
-    @property
-    def live(self) -> Mapping[str, Any]:
-        """The objects that are here."""
-        return self._live
+    def live(self) -> dict[str, Any]:
+        """Return the objects that are here."""
+        return {name: self._given_out(name) for name in self._live}
 
     @property
     def bound(self) -> AbstractSet[str]:
@@ -454,7 +505,7 @@ class Variables:
         """Let these variables be what the commit has, whatever was done to them here."""
         for name in names:
             self._live.pop(name, None)
-            self._held.pop(name, None)
+            self._drop(name)
             self._bound.discard(name)
             self._gone.discard(name)
 
@@ -464,11 +515,11 @@ class Variables:
         self._bound -= set(names)
         self._gone -= set(names)
         for name in names:
-            self._held.pop(name, None)
+            self._drop(name)
             held = change.held.get(name)
             is_atom = type(self._live.get(name)) in _ATOMS
             if held is not None and set(held.names) <= set(names) and not (is_atom and len(held.names) == 1):
-                self._held[name] = held
+                self._keep(name, held)
 
     def follow(self, commit: str | None, changed: AbstractSet[str], written: AbstractSet[str]) -> None:
         """Stand on a later commit; what was changed here stays so.
@@ -490,7 +541,7 @@ class Variables:
         """Let go of objects that are to be read anew: a task is over, and what it could not keep with it."""
         for name, held in list(self._held.items()):
             if held.passing and not self._bound & set(held.names):
-                del self._held[name]
+                self._drop(name)
                 self._live.pop(name, None)
 
 

@@ -155,7 +155,7 @@ class Line:
         """
         built = self.variables.at(commit)
         gone = {name: GONE for name in built.names() if name not in self.variables}
-        for name, value in {**gone, **self.variables.live, **refused}.items():
+        for name, value in {**gone, **self.variables.live(), **refused}.items():
             if name != CACHE or value or CACHE in built:
                 put(built, name, value)
         return built.change()
@@ -171,17 +171,20 @@ class Line:
 
     def of_host(self) -> dict[str, Any]:
         """Return the variables that the host bound since the last commit, with `GONE` for deleted ones."""
-        live, found = self.variables.live, dict(self._given)
+        found = dict(self._given)
         for name in (self.variables.bound | self.variables.gone) - {CACHE}:
             if self.writes.is_by(name, None):
-                found[name] = live.get(name, GONE)
+                found[name] = self._live(name)
         return found
+
+    def _live(self, name: str) -> Any:
+        return self.variables[name] if self.variables.is_live(name) else GONE
 
     def keep_given(self, name: str) -> None:
         """Remember what the host bound, for a task is going to bind it anew."""
         is_new = name in self.variables.bound or name in self.variables.gone
         if is_new and name != CACHE and self.writes.is_by(name, None):
-            self._given[name] = self.variables.live.get(name, GONE)
+            self._given[name] = self._live(name)
 
     def change_of_host(self) -> Change:
         """Return the change of a commit of the variables that the host bound, alone."""
@@ -202,8 +205,8 @@ class Line:
             marks: what it changed.
             change: what it wrote.
         """
-        own = self._cache_marks() if CACHE in self.variables.live else set()
-        cache = self.variables.live.get(CACHE)
+        own = self._cache_marks() if self.variables.is_live(CACHE) else set()
+        cache = self._live(CACHE)
         names = {mark[0] for mark in marks}
         if CACHE in names and own and type(cache) is dict:  # the host wrote into it, and may hold it
             theirs = self._keys(self.variables.at(commit)) or {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agex.values.base.group import BLOCK, Group
 
-__all__ = ["Fingerprint", "digest", "fingerprint"]
+__all__ = ["Fingerprint", "digest", "fingerprint", "part_of"]
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,13 @@ class Fingerprint:
 
 def fingerprint(group: Group) -> Fingerprint:
     """Take the fingerprint of an encoded group; costs a reading of its memory."""
-    return Fingerprint(group.names, tuple(_part(part) for part in (memoryview(group.stream), *group.buffers)))
+    return Fingerprint(
+        group.names, tuple(part_of(part) for part in (memoryview(group.stream), *group.buffers))
+    )
 
 
-def _part(data: memoryview) -> tuple[int, tuple[bytes, ...]]:
+def part_of(data: memoryview) -> tuple[int, tuple[bytes, ...]]:
+    """Return the length of a part, and the digest of each of its blocks."""
     size = data.nbytes
     if size <= BLOCK:
         return size, (digest(data),)

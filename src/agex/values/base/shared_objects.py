@@ -20,6 +20,7 @@ import uuid
 import zoneinfo
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -27,7 +28,7 @@ from agex._interpreter.type_slots import mro_of, name_of
 from agex.values.base.function_wrappers import held_by
 from agex.values.base.type_checks import is_a, is_class, is_exactly, is_function, is_made_of, package_of
 
-__all__ = ["ATOMS", "Cluster", "Code", "array_root", "clusters"]
+__all__ = ["ATOMS", "Cluster", "Code", "NotApart", "array_root", "clusters"]
 
 ATOMS: frozenset[type] = frozenset(
     {
@@ -79,11 +80,23 @@ class Cluster:
     """The types of all that the walk met, apart from what is inside the values of libraries."""
 
 
-def clusters(variables: Mapping[str, Any], code: Code) -> list[Cluster]:
-    """Divide variables into the smallest sets that share no mutable object, in order of their names."""
+class NotApart(Exception):
+    """Variables share an object with others that were to be apart from them."""
+
+
+def clusters(
+    variables: Mapping[str, Any], code: Code, apart: AbstractSet[int] = frozenset()
+) -> list[Cluster]:
+    """Divide variables into the smallest sets that share no mutable object, in order of their names.
+
+    Raises:
+        NotApart: one of the objects with the ids *apart* is among theirs.
+    """
     names = sorted(variables)
     walk = _Walk(code)
     walk.visit([variables[name] for name in names])
+    if not walk.owner.keys().isdisjoint(apart):
+        raise NotApart
     found: dict[int, Cluster] = {}
     for i, name in enumerate(names):
         cluster = found.setdefault(walk.root(i), Cluster())
