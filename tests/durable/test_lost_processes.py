@@ -43,9 +43,9 @@ def test_three_workers_of_one_store_make_each_call_once_or_it_is_in_doubt(store:
 
 
 def is_workers(pid: int) -> bool:
-    """Return whether a process runs Python, and is no server of stores that other tests use."""
+    """Return whether a process is one for guest code, and no server that other tests use."""
     try:
-        return b"python" in Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0]
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:3] == [b"-I", b"-"]
     except (FileNotFoundError, ProcessLookupError):
         return False
 

@@ -146,7 +146,7 @@ def _figures(title: str, run: Any, *, solved: bool, result: str, hidden: str) ->
 
 
 SHOWN = {100: 101, 1: 2}
-"""Values that the task's own check asks for."""
+"""Cases of the task's own check, which the model is told of."""
 PRIMES = {0: 2, 2: 3, 7: 11, 8: 11, 13: 17, 24: 29, 89: 97, 113: 127}
 """Hidden cases. A function that gives 7 for 7 and 101 for 100 was called solved once."""
 
