@@ -391,3 +391,9 @@ def test_a_function_that_a_task_returns_runs_at_its_level_after_it(level):
     value, pid, is_full = function(4)
     assert (value, is_full) == (8, True)
     assert pid != os.getpid()
+
+
+def test_functions_of_evaluated_text_and_those_that_a_library_makes_are_kept(level):
+    made = "exec('def twice(x, k=2): return x * k + base', {'base': 3}, made := {})\ntwice = made['twice']\n"
+    made += "import sympy\nx = sympy.Symbol('x')\nsquare = sympy.lambdify(x, x**2)"
+    assert outputs(Versioned(), level, made, "print(twice(4), square(3))")[1] == "11 9"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import pickle
+import types
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -305,6 +306,8 @@ class Encoder(pickle.Pickler):
         """Seal an object if that is possible; else note that it is not kept. Return what stands for it."""
         is_object = not isinstance(value, CodeReference)
         value = value if is_object else value.target
+        if type(value) is types.FunctionType and value.__closure__ is None:
+            is_object = True  # of a library, or of text that was evaluated; with a closure it would be a copy
         if self._paths is None:
             self._paths = Paths(self._values)
         path = self._paths.of(value)
