@@ -1068,6 +1068,23 @@ def test_code_that_was_loaded_can_be_kept_again(name: str, moved, make_guest) ->
     assert repr(third.run(f"got = {expression}")["got"]) == repr(second.run(f"got = {expression}")["got"])
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "class C:\n    n = 1\n    name: str = 'a b'\n    def m(self, y=2): return y",
+        "def f(x: int, k='a b', *, z=None):\n    'Doc.'\n    return g(x)\ndef g(x): return x\nh = f",
+        "def make():\n    n = 0\n    def more():\n        return n\n    return more\nmore = make()",
+    ],
+    ids=["a class", "functions", "a closure"],
+)
+def test_code_that_was_loaded_encodes_to_the_same_bytes(program: str, moved, make_guest) -> None:
+    """Else the first commit after a load would store it once more, and say that it has changed."""
+    first = make_guest()
+    first.run(program)
+    streams = [{group.names: group.stream for group in guest.groups()} for guest in (first, moved(program))]
+    assert streams[0] == streams[1]
+
+
 # -- frozen --------------------------------------------------------------------------------------
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import enum
 import functools
+import sys
 import types
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agex._interpreter.type_slots import mro_of, name_of, qualname_of
+from agex._interpreter.type_slots import mro_of, name_of, namespace_of, qualname_of
 from agex.errors import StateCorrupt
 from agex.values.adapters import enum_members as members
 from agex.values.adapters.callable_builder import exact, made_of, missing, missing_host
@@ -307,7 +308,7 @@ class Builder(InstanceBuilder):
             raise StateCorrupt("a stored value fills something that is not a namespace")
         values = {**direct, **self._thaw(*copied)} if copied else direct
         spend(PLACE * len(values))
-        namespace.globals.update({exact(name): unwrapped(value) for name, value in values.items()})
+        namespace.globals.update({sys.intern(exact(name)): unwrapped(each) for name, each in values.items()})
 
     def fillings(self) -> list[Any]:
         """Make the list of the contents of namespaces."""
@@ -341,14 +342,15 @@ class Builder(InstanceBuilder):
             value = unwrapped(each)
             if not may_store(self._guest, cls, exact(name), value):
                 raise StateCorrupt(f"a stored class has an attribute {name} that may not be set")
-            self._store(cls, name, value)
+            if not _is_there(cls, name, value):
+                self._store(cls, name, value)
         if kept and issubclass(cls, enum.Enum):
             reason = members.restore(cls, kept[0])
             if reason:
                 handle.target = missing(name_of(cls), "class", reason)
 
     def _store(self, cls: type, name: str, value: Any) -> None:
-        """Set an attribute of a guest class.
+        """Set an attribute of a guest class, which counts as changed since its statement then.
 
         The statements of subclasses run afterwards and may add to a container again, as classes that register
         themselves do. So until then it has a copy.
@@ -362,7 +364,8 @@ class Builder(InstanceBuilder):
     def _rename(self, cls: type, qualified: str) -> None:
         """Restore the qualified names of a class and of the code that its statement made."""
         before = f"{qualname_of(cls)}."
-        type.__setattr__(cls, "__qualname__", qualified)
+        # The same object as its name where it is the same text, so that it encodes to the same bytes again.
+        type.__setattr__(cls, "__qualname__", sys.intern(qualified))
         for function in functions_of(cls):
             is_own = self._guest is not None and self._guest.is_guest_function(function)
             if is_own and function.__qualname__.startswith(before):
@@ -395,6 +398,15 @@ def may_store(guest: GuestCode | None, cls: type, name: str, value: Any) -> bool
     return not is_special or (is_function(value) and guest.is_guest_function(value))
 
 
+def _is_there(cls: type, name: str, value: Any) -> bool:
+    """Return whether a class has a constant already, from its statement."""
+    now = namespace_of(cls).get(name)
+    return type(value) in _CONSTANTS and type(now) is type(value) and bool(now == value)
+
+
+_CONSTANTS = frozenset({type(None), bool, int, str, bytes})
+
+
 def _require_cell(cell: Any) -> types.CellType:
     if type(cell) is not types.CellType:
         raise StateCorrupt("a stored value fills something that is not a cell")
@@ -407,9 +419,11 @@ def _dress(function: types.FunctionType, state: dict[str, Any]) -> None:
     name, qualified, doc = state["names"]
     function.__defaults__ = None if defaults is None else tuple([unwrapped(each) for each in defaults])
     function.__kwdefaults__ = (
-        None if keywords is None else {exact(name): unwrapped(each) for name, each in keywords.items()}
+        None
+        if keywords is None
+        else {sys.intern(exact(name)): unwrapped(each) for name, each in keywords.items()}
     )
-    function.__name__, function.__qualname__ = exact(name), exact(qualified)
+    function.__name__, function.__qualname__ = sys.intern(exact(name)), sys.intern(exact(qualified))
     function.__doc__ = None if doc is None else exact(doc)
     texts = state.get("annotations", ())  # earlier streams have none
     function.__annotations__ = {exact(name): exact(text) for name, text in texts}
