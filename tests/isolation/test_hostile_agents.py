@@ -184,7 +184,7 @@ def test_a_worker_that_declares_wrongly_is_killed(reply):
         if frame.kind == "declare":
             puppet.peer.send({"k": "done", **reply})
         else:
-            about = json.dumps({"id": 0, "name": "f", "doc": "", "sig": None, "async": False})
+            about = json.dumps({"id": 0, "name": "f", "doc": "", "sig": None, "async": False, "text": ""})
             header = {**DONE, "v": 1}
             puppet.peer.send(header, [b"", b"", b"", function(about)])
 

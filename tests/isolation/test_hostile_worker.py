@@ -69,6 +69,9 @@ class Puppet:
     def interrupt(self) -> None:
         """It would be told to stop."""
 
+    def has_ended(self) -> bool:
+        return self.killed
+
     def kill(self) -> str:
         self.close()
         return "killed"

@@ -73,7 +73,7 @@ class Deadline:
         self._expire = expire
         self._ident = threading.get_ident()
         self._host_works = host_works
-        self._work = _work_clock(self._ident) if host_works is not None else None
+        self._work = _clock_of(self._ident) if host_works is not None else None
         self.thread = threading.get_ident() if raises else None
         self.by_signal = raises and _may_use_alarm()
         self._clock: _Alarm | _Watchdog | _Asked = _alarm if self.by_signal else _background
@@ -85,7 +85,7 @@ class Deadline:
         if self._left is None:
             return
         self._looked = time.monotonic()
-        self._at_work(0.0)
+        self._worked = self._work_clock(self._looked)
         self.due = self._looked + self._left
         self.active = True
         self._clock.add(self)
@@ -106,8 +106,11 @@ class Deadline:
             return
         self._pauses += 1
         if self._pauses == 1 and self.active:
+            now = time.monotonic()
+            if self._host_works is not None and now > self._looked + _LATE * self._every:
+                now = self.look()
             # Next to nothing where it is due: guest code that calls the host over and over would gain time.
-            self._left = max(self.due - time.monotonic(), 1e-6)
+            self._left = max(self.due - now, 1e-6)
             self._stop()
 
     def resume(self) -> None:
@@ -138,26 +141,32 @@ class Deadline:
         """Return the time of the next look: when it is due, or before that."""
         return self.due if self._host_works is None else min(self.due, self._looked + self._every)
 
-    def look(self) -> None:
-        """Leave out the time since the last look if the host is at work."""
-        if self._host_works is None or self.fired:
-            return
-        now = time.monotonic()
-        passed, self._looked = now - self._looked, now
-        worked = self._at_work(passed)
-        counted = 0.0 if self._host_works(self._ident) else max(worked, _LATE * self._every)
-        self.due += max(passed - counted, 0.0)
+    def look(self) -> float:
+        """Leave out the time since the last look if the host is at work; return the time of this look.
 
-    def _at_work(self, passed: float) -> float:
-        """Return the seconds in which the thread was at work since it was last asked."""
+        It is due if it was due then: other threads may have the interpreter before anybody asks.
+        """
+        now = time.monotonic()
+        if self._host_works is None or self.fired:
+            return now
+        passed = now - self._looked
+        work = self._work_clock(now)
+        counted = max(work - self._worked, _LATE * self._every)
+        if self._host_works(self._ident):
+            counted = 0.0
+        due = self.due + max(passed - counted, 0.0)
+        # No call between these: a second alarm would look at half of it.
+        self._looked, self._worked, self.due = now, work, due
+        return now
+
+    def _work_clock(self, now: float) -> float:
+        """Return the seconds in which the thread was at work; those that passed where nobody knows."""
         if self._work is None:
-            return passed
-        before = self._worked
+            return now
         try:
-            self._worked = time.clock_gettime(self._work)
+            return time.clock_gettime(self._work)
         except OSError:  # the thread is over, that of an event loop say
-            return passed
-        return self._worked - before
+            return self._worked + now - self._looked
 
     def fire(self) -> None:
         """Set the flag, which stays set; the caller raises."""
@@ -172,7 +181,7 @@ _LATE = 2
 """A look is late after that many times the usual."""
 
 
-def _work_clock(thread: int) -> int | None:
+def _clock_of(thread: int) -> int | None:
     """Return the clock of the time that a thread is at work; None where there is none."""
     asked = getattr(time, "pthread_getcpuclockid", None)  # not on macOS and Windows
     try:
@@ -243,10 +252,8 @@ class _Alarm:
         self._has_rung = True
         if not self._deadlines:
             return  # it rang while the last one was being removed
-        for each in self._deadlines:
-            each.look()
-        now = time.monotonic()
-        late = [d for d in self._deadlines if d.active and d.due <= now]
+        looks = [(each, each.look()) for each in self._deadlines]
+        late = [each for each, now in looks if each.active and each.due <= now]
         if not late:
             self._arm()
         else:
@@ -343,8 +350,8 @@ class _Watchdog:
                 heapq.heappop(self._heap)
                 return  # its run has ended and waits to remove it
             if not deadline.fired:
-                deadline.look()
-                if deadline.next_look() > time.monotonic():
+                now = deadline.look()
+                if deadline.next_look() > now:
                     heapq.heapreplace(self._heap, (deadline.next_look(), next(self._count), deadline))
                     return
             deadline.fire()
