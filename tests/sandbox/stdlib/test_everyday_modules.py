@@ -117,8 +117,7 @@ def test_a_wait_for_a_later_thread_raises_and_does_not_hang() -> None:
     assert "one after the other" in printed(source)
 
 
-def test_context_variables_belong_to_tasks() -> None:
-    source = """
+_CONTEXTS = """
 import asyncio
 from contextvars import ContextVar
 v = ContextVar("v", default=0)
@@ -131,7 +130,32 @@ async def main():
 asyncio.run(main())
 """
 
-    assert printed(source) == "[1, 2] 0\n"
+
+def test_context_variables_belong_to_tasks() -> None:
+    assert printed(_CONTEXTS) == "[1, 2] 0\n"
+
+
+@pytest.mark.parametrize("changes", range(1, 5))
+def test_the_context_of_another_session_is_none_of_this_one(changes: int) -> None:
+    printed(f"from contextvars import ContextVar\nv = ContextVar('v')\nfor i in range({changes}): v.set(i)")
+
+    assert printed(_CONTEXTS) == "[1, 2] 0\n"
+
+
+def test_a_value_of_a_context_variable_is_dropped_with_its_context() -> None:
+    source = """
+import gc, weakref
+from contextvars import ContextVar
+class Big: pass
+v = ContextVar("v")
+v.set(Big())
+old = weakref.ref(v.get())
+for i in range(100): v.set(i)
+gc.collect()
+print(old(), v.get())
+"""
+
+    assert printed(source) == "None 99\n"
 
 
 @pytest.mark.parametrize(

@@ -146,19 +146,33 @@ INSPECTION: dict[str, Any] = {
 TESTING: dict[str, Any] = {"main_names": main_names}
 """For the guest sources of ``unittest``."""
 
-_CONTEXT: ContextVar[int] = ContextVar("agex_guest_context", default=0)
-"""The number of the context in which guest code runs: tasks of asyncio inherit it."""
+
+class ContextMark:
+    """Stands for a context of guest code; its values are the session's, which finds them by the mark.
+
+    A mark is no number: the context of the host keeps the mark of a session that has ended, and another
+    session must not take it for one of its own.
+    """
+
+    __slots__ = ("__weakref__",)
+    __module__ = "contextvars"
 
 
-def state() -> int:
-    """Return the number of the present context."""
+_CONTEXT: ContextVar[ContextMark | None] = ContextVar("agex_guest_context", default=None)
+"""The mark of the context in which guest code runs: tasks of asyncio inherit it."""
+
+
+def state() -> ContextMark | None:
+    """Return the mark of the present context; None where no guest code has changed a variable."""
     return _CONTEXT.get()
 
 
-def enter(number: int) -> None:
+def enter(mark: ContextMark | None) -> None:
     """Make another context the present one."""
-    _CONTEXT.set(int(number))
+    if mark is not None and type(mark) is not ContextMark:
+        raise SandboxTypeError(f"a context is entered by its mark, got {type(mark).__name__}")
+    _CONTEXT.set(mark)
 
 
-CONTEXTS: dict[str, Any] = {"state": state, "enter": enter}
+CONTEXTS: dict[str, Any] = {"state": state, "enter": enter, "new_mark": ContextMark}
 """For the guest source of ``contextvars``."""
