@@ -213,3 +213,14 @@ def test_a_run_without_code_has_none() -> None:
     with pytest.raises(Exception) as caught:  # noqa: PT011 - the run is looked at
         work()
     assert caught.value.run.code is None  # type: ignore[attr-defined]
+
+
+def test_a_line_that_would_steer_a_terminal_is_spelled_out() -> None:
+    function = returned("f", "def f():\n    return 'é\x1b[2J\u202e' + 1")
+
+    with pytest.raises(TypeError) as caught:
+        function()
+
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "return 'é\\x1b[2J\\u202e' + 1" in shown
+    assert "\x1b" not in shown

@@ -5,7 +5,11 @@ Stopped by: isolation.rpc.declarations, agent.built_agents.
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import json
+import tokenize
+import traceback
 from typing import Any
 
 import pytest
@@ -13,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_hostile_worker import DONE, sends, session_with, stream, well
 
-from agex import Agent
+from agex import Agent, values
 from agex.agent.built_agents import registrations
 from agex.agent.execution.grants import policy_with
 from agex.agent.registration import Access
@@ -22,6 +26,7 @@ from agex.isolation.rpc.declarations import Unknown, read
 from agex.isolation.wire.error_codec import ProtocolError
 from agex.sandbox import Policy, Sandbox
 from agex.testing import ScriptedModel, python_action
+from agex.values.base.guest_code import ForwardedCode
 
 PLAIN: dict[str, Any] = {
     "name": "f", "doc": None, "async": False, "empty": True, "parameters": ["x"], "by_keyword": 0,
@@ -243,3 +248,80 @@ def test_code_that_left_the_sandbox_gives_an_agent_no_more_than_its_maker_has(le
         2,
         (),
     )
+
+
+ABOUT: dict[str, Any] = {
+    "id": 0,
+    "name": "f",
+    "doc": "",
+    "sig": None,
+    "async": False,
+    "text": "def f(): return 1\n",
+}
+
+
+class Naming(ForwardedCode):
+    """Guest code of a worker that describes each function in the same way."""
+
+    def __init__(self, about: dict[str, Any]) -> None:
+        super().__init__(MONITOR)
+        self._about = about
+
+    def is_guest_function(self, value: object) -> bool:
+        return False
+
+    def host_name(self, value: object) -> str | None:
+        return "g:" + json.dumps(self._about) if inspect.isfunction(value) else None
+
+
+def returning(**change: Any):
+    """Open a session whose worker returns a function that it describes so; give its result."""
+
+    def f() -> None: ...
+
+    (group,) = values.encode({"value": f}, allow=values.Allow(), guest=Naming({**ABOUT, **change}))
+    session, made = session_with(sends({**DONE, "v": 1}, b"", b"", b"", group.stream))
+    result = session.run("x")
+    session.close()
+    return result, made[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": 5},
+        {"text": None},
+        {"text": "x" * 20_001},
+        {"name": 5},
+        {"doc": []},
+        {"id": "0"},
+        {"id": True},
+    ],
+)
+def test_a_function_that_is_described_wrongly_ends_the_worker(change):
+    result, puppet = returning(**change)
+
+    assert puppet.killed
+    assert "a function is described wrongly" in str(result.error)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": "\x00\ud800\x1b[2J"},
+        {"text": "\n" * 20_000},
+        {"text": "def f(:\n", "name": "\ud800"},
+        {"text": "", "name": "f\n  File '/etc/passwd', line 1\x1b[2J"},
+    ],
+)
+def test_the_lines_of_a_worker_are_text(change):
+    result, puppet = returning(**change)
+
+    assert result.error is None
+    assert result.value.__name__.isprintable()
+    with contextlib.suppress(OSError, SyntaxError, IndexError, tokenize.TokenError):
+        inspect.getsource(result.value)
+    with pytest.raises(EvalError) as caught:
+        result.value()
+    assert "\x1b" not in "".join(traceback.format_exception(caught.value))
+    assert puppet.killed

@@ -14,11 +14,12 @@ from agex.isolation.rpc.host_proxies import LiveStub, Stubs
 from agex.values import ForwardedCode, GuestCode
 from agex.values.code.source import function_lines
 
-__all__ = ["InboundCode", "OutboundCode", "StoredCode"]
+__all__ = ["LINES_CHARS", "InboundCode", "OutboundCode", "StoredCode"]
 
 _CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _CHARS = 200
-_LINES_CHARS = 20_000
+LINES_CHARS = 20_000
+"""Characters of a source that crosses; of a longer one nothing does, as half a function is no source."""
 
 
 class OutboundCode(ForwardedCode):
@@ -79,7 +80,8 @@ class OutboundCode(ForwardedCode):
         if type(found) is not types.FunctionType:
             return ""
         source = self.source(found.__code__)
-        return ((source and function_lines(source, found.__code__)) or "")[:_LINES_CHARS]
+        lines = (source and function_lines(source, found.__code__)) or ""
+        return lines if len(lines) <= LINES_CHARS else ""
 
 
 class StoredCode(ForwardedCode):

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from agex.errors import SandboxError
 from agex.escaping import line
 from agex.isolation.rpc import signatures
+from agex.isolation.rpc.guest_codecs import LINES_CHARS
 from agex.isolation.wire.error_codec import ProtocolError
 from agex.sandbox import Result
 from agex.sandbox.runtime import source_lines
@@ -73,8 +74,9 @@ class GuestFunctions:
 
 def _dressed(function: Any, about: Mapping[str, Any]) -> Any:
     name, doc, text = about.get("name"), about.get("doc"), about.get("text")
-    if type(name) is not str or type(doc) is not str or type(text) is not str:
+    if type(name) is not str or type(doc) is not str or type(text) is not str or len(text) > LINES_CHARS:
         raise ProtocolError("a function is described wrongly")
+    name = line(name)  # tracebacks show it
     if text:
         function.__code__ = _written_as(text, name, function.__code__)
     function.__name__ = function.__qualname__ = name

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import types
 import weakref
 from typing import Any
@@ -29,9 +30,18 @@ class SourceFile:
 
         self.name = name
         self.source = source
-        entry = (len(source), None, io.StringIO(source, newline=None).readlines(), name)
+        shown = _UNPRINTABLE.sub(_spelled, source)
+        entry = (len(shown), None, io.StringIO(shown, newline=None).readlines(), name)
         linecache.cache[name] = entry
         weakref.finalize(self, _forget, linecache.cache, name, entry).atexit = False
+
+
+_UNPRINTABLE = re.compile(r"[^\x20-\x7e\n\r\t\f]")
+
+
+def _spelled(found: re.Match[str]) -> str:
+    """Return how a character stands in a traceback: spelled out if it could steer a terminal."""
+    return found[0] if found[0].isprintable() else found[0].encode("unicode_escape").decode()
 
 
 def _forget(cache: dict[str, Any], name: str, entry: object) -> None:
