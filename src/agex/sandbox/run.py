@@ -148,6 +148,9 @@ class Runner:
     serves = False
     """Whether this session does work of the host for guest code that runs elsewhere."""
 
+    has_host_elsewhere = False
+    """Whether the host works in another process: what it changes in its own does not concern this one."""
+
     def __init__(self, policy: Policy, limits: Limits, output: Callable[[int], Output]) -> None:
         require_limits(limits)
         install()
@@ -247,7 +250,7 @@ class Runner:
             capture = CAPTURE.set(None)
             try:
                 with (
-                    process_state.staying(),
+                    contextlib.nullcontext() if self.has_host_elsewhere else process_state.staying(),
                     as_host(),
                     audit_hook.without_workspace(),
                     self._hooks.paused(self._guards.classes.made()),
@@ -417,7 +420,7 @@ class Runner:
             if process_state.may_change(self._policy):
                 run.process = process_state.hold()
             if self._policy.covers("numpy") or run.process is not None:
-                self._settings.begin()
+                self._settings.begin(run.process)
         run.resources.begin()
         # From here the context is that of guest code: output is caught, and the audit hook permits nothing.
         run.decimals = process_state.take_decimals(self._decimals)
@@ -433,7 +436,7 @@ class Runner:
         result = run.result
         try:
             if self._runs == 1:
-                self._settings.end()
+                self._settings.keep_of_context()
             run.put_back()
         finally:
             if run.is_begun:
@@ -447,7 +450,9 @@ class Runner:
                 self._switch.turn_off()
                 self._release_others()
                 if run.process is not None:
-                    run.process.put_back()
+                    is_unchanged = run.process.is_unchanged()
+                    self._settings.keep(is_unchanged)
+                    run.process.put_back(is_unchanged)
             result.duration = time.perf_counter() - run.start
             result.stdout = run.output.text()
             result.namespace = self.namespace

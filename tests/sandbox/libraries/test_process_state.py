@@ -53,6 +53,14 @@ def rc(key="lines.linewidth"):
     return dict.copy(dict(mpl.rcParams.items()))[key]
 
 
+def _rename_a_key():
+    """Rename a key of a table, whose values and last key stay."""
+    table = dict(shutil._ARCHIVE_FORMATS)
+    first, *_ = table
+    shutil._ARCHIVE_FORMATS.clear()
+    shutil._ARCHIVE_FORMATS.update({"mine" if key == first else key: value for key, value in table.items()})
+
+
 def _colors():
     return {name: matplotlib.colors.to_rgb(name) for name in "bgrmyck"}
 
@@ -246,6 +254,8 @@ OWN = {
         lambda: setattr(nx.config.backend_priority, "algos", ["networkx"]),
         lambda: list(nx.config.backend_priority.algos),
     ),
+    "a key among others": (_rename_a_key, lambda: list(shutil._ARCHIVE_FORMATS)),
+    "the order of a list": (lambda: warnings.filters.reverse(), lambda: list(warnings.filters)),
     "the timeout of sockets": (lambda: socket.setdefaulttimeout(3), socket.getdefaulttimeout),
 }  # fmt: skip
 """What a function of a registered module changes, and what tells."""
@@ -290,6 +300,19 @@ def test_what_a_registered_module_changes_is_put_back(change, look):
     assert result.error is None
     assert result.namespace["changed"] != before
     assert look() == before
+
+
+@pytest.mark.parametrize(("change", "look"), OWN.values(), ids=OWN)
+def test_a_later_run_of_a_session_puts_back_what_it_changes(change, look):
+    policy = Policy.default()
+    policy.module(wrapping(change, look))
+    session = Sandbox(policy, limits=Limits(seconds=30)).session()
+    for _ in range(2):
+        assert session.run("import wrapping").error is None  # changes nothing, and is not looked at closely
+    before = look()
+    assert session.run("wrapping.changed()").error is None
+    assert look() == before
+    session.close()
 
 
 SEABORN = {

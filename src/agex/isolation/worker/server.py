@@ -149,6 +149,7 @@ class WorkerServer:
                 name_level(level)
         else:
             self._session = guarded = Session(template.policy, limits, {}, files=files, output=self._output)
+            guarded.has_host_elsewhere = True
             code = KeptCode(Sandbox(template.policy, limits=limits), guarded)
         self._given = OutboundCode(code, template.stubs)
         self._taken = InboundCode(code, template.stubs, self._given)

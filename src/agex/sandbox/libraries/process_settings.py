@@ -7,9 +7,12 @@ are used, and none is imported.
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from agex.sandbox.patches.replacement import replace
@@ -31,6 +34,9 @@ class Setting:
         holds_tables: whether the contents of dicts, lists and sets are settings as well.
         deep: whether this holds for nested ones.
         after: called when one was written.
+        row: returns the values, and what else tells that they are the same, in less time than `read`.
+        is_made: whether a value is made when it is read, so that an equal one is the same.
+        place: in place of `row`, module and path of the only value, or of the function that returns it.
     """
 
     NONE: Final[Any] = object()
@@ -43,21 +49,28 @@ class Setting:
         holds_tables: bool = False,
         deep: bool = False,
         after: Callable[[], None] = _nothing,
+        row: Callable[[], Iterable[Any]] | None = None,
+        is_made: bool = False,
+        place: tuple[str, str] | None = None,
     ) -> None:
         self.read, self.write, self.after = read, write, after
-        self.holds_tables, self.deep = holds_tables, deep
+        self.holds_tables, self.deep, self.is_made = holds_tables, deep, is_made
+        self.row = row or (lambda: read().values())
+        self.place = (place[0], operator.attrgetter(place[1])) if place is not None else None
 
 
 def loaded() -> list[Setting]:
     """Return the settings of the loaded modules."""
-    return [each for name, settings in _SETTINGS.items() if name in sys.modules for each in settings]
+    return [each for name in _SETTINGS.keys() & sys.modules.keys() for each in _SETTINGS[name]]
 
 
 def _at(module: str, path: str) -> Any:
-    found: Any = sys.modules[module]
-    for part in path.split(".") if path else ():
-        found = getattr(found, part)
-    return found
+    """Return what stands at a path; raises AttributeError where it, or the module, is gone."""
+    found = sys.modules.get(module)
+    return _getter(path)(found) if path else found
+
+
+_getter = functools.cache(operator.attrgetter)
 
 
 def _accessors(module: str, path: str) -> list[Setting]:
@@ -73,8 +86,12 @@ def _accessors(module: str, path: str) -> list[Setting]:
         else:
             setattr(_at(module, path), name, value)
 
+    def row() -> Iterable[Any]:
+        class_ = _at(module, path)
+        return map(vars(class_).get, class_._accessors)
+
     # The members first: the names tell which are new.
-    return [Setting(read, write), _named(module, f"{path}._accessors")]
+    return [Setting(read, write, row=row), _named(module, f"{path}._accessors")]
 
 
 def _named(module: str, path: str, *, deep: bool = False, after: Callable[[], None] = _nothing) -> Setting:
@@ -82,12 +99,12 @@ def _named(module: str, path: str, *, deep: bool = False, after: Callable[[], No
     owner, _, name = path.rpartition(".")
 
     def read() -> dict[Any, Any]:
-        return {name: getattr(_at(module, owner), name)}
+        return {name: _at(module, path)}
 
     def write(name: Any, value: Any) -> None:
         setattr(_at(module, owner), name, value)
 
-    return Setting(read, write, holds_tables=True, deep=deep, after=after)
+    return Setting(read, write, holds_tables=True, deep=deep, after=after, place=(module, path))
 
 
 def _all_named(module: str, *paths: str) -> list[Setting]:
@@ -110,12 +127,16 @@ def _members(module: str, path: str) -> Setting:
         else:
             setattr(_at(module, path), name, value)
 
-    return Setting(read, write, holds_tables=True, deep=True)
+    def row() -> Iterable[Any]:
+        values: Iterable[Any] = vars(_at(module, path)).values()
+        return values
+
+    return Setting(read, write, holds_tables=True, deep=True, row=row)
 
 
 def _called(module: str, get: str, put: str) -> Setting:
     """Return the setting that one function reads and another writes."""
-    return Setting(lambda: {put: _at(module, get)()}, lambda _, value: _at(module, put)(value))
+    return Setting(lambda: {put: _at(module, get)()}, lambda _, value: _at(module, put)(value), is_made=True)
 
 
 def _attributes(module: str, path: str, *names: str) -> Setting:
@@ -151,7 +172,7 @@ def _locale() -> Setting:
     def read() -> dict[Any, Any]:
         return {"": locale.setlocale(locale.LC_ALL)}
 
-    return Setting(read, lambda _, value: locale.setlocale(locale.LC_ALL, value))
+    return Setting(read, lambda _, value: locale.setlocale(locale.LC_ALL, value), is_made=True)
 
 
 _OF_DECIMALS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
@@ -159,6 +180,7 @@ _OF_DECIMALS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 
 def _decimals() -> Setting:
     """Return the decimal context of which those of new threads are made."""
+    numbers = operator.attrgetter(*_OF_DECIMALS)
 
     def read() -> dict[Any, Any]:
         context = _at("decimal", "DefaultContext")
@@ -171,30 +193,41 @@ def _decimals() -> Setting:
         else:
             context.traps[name] = value
 
-    return Setting(read, write)
+    def row() -> Iterable[Any]:
+        context = _at("decimal", "DefaultContext")
+        return itertools.chain(numbers(context), context.traps.values())
+
+    return Setting(read, write, row=row, is_made=True)
 
 
 def _loggers() -> list[Setting]:
     """Return the levels, handlers and filters of loggers. A new logger stays as it is."""
+    names = ("level", "handlers", "filters", "propagate", "disabled")
+    get = operator.attrgetter(*names)
 
     def known() -> list[Any]:
         root = _at("logging", "root")
-        return [root, *(each for each in list(root.manager.loggerDict.values()) if hasattr(each, "level"))]
+        made = _at("logging", "Logger")
+        return [root, *(each for each in list(root.manager.loggerDict.values()) if isinstance(each, made))]
 
-    def write(logger: Any, level: Any) -> None:
-        if level is not Setting.NONE:
-            logger.setLevel(level)  # it also clears the caches of loggers
+    def read() -> dict[Any, Any]:
+        return {(each, name): value for each in known() for name, value in zip(names, get(each), strict=True)}
 
-    def of_each(name: str) -> Setting:
-        def put(logger: Any, value: Any) -> None:
-            if value is not Setting.NONE:
-                setattr(logger, name, value)
+    def write(which: tuple[Any, str], value: Any) -> None:
+        logger, name = which
+        if value is Setting.NONE:
+            return
+        if name == "level":
+            logger.setLevel(value)  # it also clears the caches of loggers
+        else:
+            setattr(logger, name, value)
 
-        return Setting(lambda: {each: getattr(each, name) for each in known()}, put, holds_tables=True)
+    def row() -> Iterable[Any]:
+        loggers = known()
+        return itertools.chain(loggers, *map(get, loggers))
 
     return [
-        Setting(lambda: {each: each.level for each in known()}, write),
-        *(of_each(name) for name in ("handlers", "filters", "propagate", "disabled")),
+        Setting(read, write, holds_tables=True, row=row),
         Setting(lambda: {"": _at("logging", "root.manager.disable")}, _disable),
     ]
 
@@ -232,7 +265,10 @@ def _signals() -> Setting:
         if handler is not None and threading.current_thread() is threading.main_thread():
             _at("_signal", "signal")(number, handler)
 
-    return Setting(read, write)
+    def row() -> Iterable[Any]:
+        return map(_at("_signal", "getsignal"), range(1, _at("_signal", "NSIG")))
+
+    return Setting(read, write, row=row)
 
 
 def _forget_filters() -> None:
@@ -276,7 +312,7 @@ def _polars() -> Setting:
             audit_hook.call_as_host(_at("polars.config", "os.environ").__setitem__, name, value)
         getattr(_at("polars.config", "Config"), "reload_env_vars", _nothing)()  # since polars 1.30
 
-    return Setting(read, write)
+    return Setting(read, write, is_made=True)
 
 
 _DIRECT = "_POLARS_CFG_DIRECT_VARS"

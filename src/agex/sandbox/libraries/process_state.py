@@ -79,14 +79,24 @@ def _may_change(policy: Policy) -> bool:
 class SavedSettings:
     """The settings that one run restores."""
 
-    def __init__(self, noted: Snapshot, shares: bool) -> None:
+    def __init__(self, noted: Snapshot, found: Snapshot, *, shares: bool) -> None:
         self.noted = noted
+        self.found = found
+        """The settings when the run began: those of the host, or what another run has made of them."""
         self.shares = shares
         """Whether it restores the settings of the host, and not those of a run around it."""
         self._tokens = _AROUND.set(self), _WORKING.set(False)
 
-    def put_back(self) -> None:
-        """Restore the settings noted; may be called again."""
+    def is_unchanged(self) -> bool:
+        """Return whether the settings are those with which the run began."""
+        return self.found.is_current(process_settings.loaded()) and self.found.has_its_keys()
+
+    def put_back(self, is_unchanged: bool) -> None:
+        """Restore the settings noted; may be called again.
+
+        Args:
+            is_unchanged: what `is_unchanged` returned, with no code run since.
+        """
         with _LOCK:
             if self not in _HELD:
                 return
@@ -96,9 +106,12 @@ class SavedSettings:
         with contextlib.suppress(ValueError):  # a dropped run, in another context than its own
             _WORKING.reset(self._tokens[1])
             _AROUND.reset(self._tokens[0])
-        self.noted.put_back()
+        if is_unchanged and self.noted.origin is self.found:
+            self.noted.put_seeds_back()
+        else:
+            self.noted.put_back()
         if not _HELD:
-            _LAST["noted"] = self.noted
+            _LAST["noted"] = self.noted.origin or self.noted
 
 
 _HELD: list[SavedSettings] = []
@@ -114,8 +127,9 @@ def hold() -> SavedSettings:
     with _LOCK:
         first = next((each for each in _HELD if each.shares), None)
         is_within = around is not None and around in _HELD
-        noted = _now().copied() if first is None or is_within else first.noted
-        held = SavedSettings(noted, shares=not is_within)
+        found = _now()
+        noted = found.copied() if first is None or is_within else first.noted
+        held = SavedSettings(noted, found, shares=not is_within)
         if not _HELD:
             sys.meta_path.insert(0, _LOADING)
         _HELD.append(held)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.libraries import process_settings
+
+if TYPE_CHECKING:
+    from agex.sandbox.libraries.process_state import SavedSettings
+    from agex.sandbox.libraries.settings_snapshot import Snapshot
 
 __all__ = ["SessionSettings"]
 
@@ -24,24 +28,54 @@ class SessionSettings:
     def __init__(self) -> None:
         self._kept: dict[str, _Values] = {}
         self._of_host: dict[str, _Values] = {}
+        """As they were when the last run began."""
 
-    def begin(self) -> None:
-        """Note what the host has set, and set what the session had set."""
-        self._of_host = dict(_loaded())
+    def begin(self, process: SavedSettings | None) -> None:
+        """Note what the host has set, and set what the session had set.
+
+        Args:
+            process: the settings of the process that the run puts back; None where it can change none.
+        """
+        self._of_host = dict(_read(_CONTEXT) if process is None else _of_process(process.found))
         for name, values in self._kept.items():
             with contextlib.suppress(AttributeError):  # another version of the library
                 _TABLE[name][1](values)
 
-    def end(self) -> None:
-        """Keep what differs from the settings of the host, which are put back behind this."""
-        for name, values in _loaded():
+    def keep_of_context(self) -> None:
+        """Keep the settings of the context that differ from those of the host."""
+        if self._of_host or self._kept:
+            self._keep(_CONTEXT)
+
+    def keep(self, is_unchanged: bool) -> None:
+        """Keep the settings of the process that differ from those of the host. The caller puts them back.
+
+        Args:
+            is_unchanged: whether all of them are as they were when the run began.
+        """
+        if not is_unchanged or self._kept.keys() - _CONTEXT:
+            self._keep(_TABLE.keys() - _CONTEXT)
+
+    def _keep(self, names: Iterable[str]) -> None:
+        for name, values in _read(names):
             was = self._of_host.get(name, {})
             changed = {key: value for key, value in values.items() if _differs(was.get(key, _ABSENT), value)}
             if changed and name in self._of_host:  # a library that was loaded in this run has no settings yet
                 self._kept[name] = changed
             else:
                 self._kept.pop(name, None)
-        self._of_host = {}
+
+
+def _of_process(found: Snapshot) -> Iterator[tuple[str, _Values]]:
+    """Return all settings, by library; those of the process are read once for a snapshot of them."""
+    yield from _read(_CONTEXT)
+    last = _LAST.get("read")
+    if last is None or last[0] is not found:
+        last = _LAST["read"] = found, dict(_read(_TABLE.keys() - _CONTEXT))
+    yield from last[1].items()
+
+
+_LAST: dict[str, tuple[Snapshot, dict[str, _Values]]] = {}
+"""A snapshot, and the settings that were read then."""
 
 
 _ABSENT = object()
@@ -55,11 +89,11 @@ def _differs(one: Any, other: Any) -> bool:
     return not (type(one) is type(other) and type(one) in _PLAIN and repr(one) == repr(other))
 
 
-def _loaded() -> Iterator[tuple[str, _Values]]:
-    for name, (read, _) in _TABLE.items():
+def _read(names: Iterable[str]) -> Iterator[tuple[str, _Values]]:
+    for name in names:
         if sys.modules.get(name) is not None:
             with contextlib.suppress(AttributeError):  # still loading, or another version
-                yield name, read()
+                yield name, _TABLE[name][0]()
 
 
 def _at(module: str) -> Any:
@@ -138,3 +172,6 @@ _TABLE: dict[str, tuple[Callable[[], _Values], Callable[[Mapping[str, Any]], Non
     ),
 }
 """By the module that must be loaded: the functions that read and write."""
+
+_CONTEXT = frozenset({"numpy._core.printoptions"})
+"""Those that hold for a context, and not for the process."""

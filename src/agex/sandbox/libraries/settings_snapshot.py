@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import operator
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,10 @@ class Snapshot:
         self.seeds: dict[str, tuple[Callable[[Any], object], Any]] = {}
         """Generators that were seeded since: the function that restores a state, and the state."""
         self._count = 0
+        self._rows: _Rows | None = None
         self._seen: _Seen | None = None
+        self.origin: Snapshot | None = None
+        """The snapshot that this one is a copy of, as long as both hold the same."""
 
     def note(self, settings: Sequence[Setting]) -> None:
         """Note settings as they are now."""
@@ -51,11 +55,10 @@ class Snapshot:
                     self._note_tables(copied.values() if type(copied) is dict else copied, deep=True)
 
     def copied(self) -> Snapshot:
-        """Return a copy, which takes over changes of the host."""
+        """Return a copy, which takes over changes of the host. Until then it shares what was noted."""
         own = Snapshot()
-        own._count = self._count
-        own.values = {setting: dict(values) for setting, values in self.values.items()}
-        own.tables = dict(self.tables)
+        own._count, own._rows, own._seen = self._count, self._rows, self._seen
+        own.values, own.tables, own.origin = self.values, self.tables, self
         return own
 
     def is_current(self, settings: Sequence[Setting]) -> bool:
@@ -63,10 +66,14 @@ class Snapshot:
         if len(settings) != self._count:
             return False
         try:
-            for setting, was in self.values.items():
-                now = setting.read()
-                if not _is_same(now, was) and (len(now) != len(was) or _changed(now, was)):
-                    return False
+            if self._rows is None or not self._rows.is_current():
+                # The rows first: where a setting changes meanwhile, they are not taken for what was noted.
+                rows = _Rows(self.values)
+                for setting, was in self.values.items():
+                    now = setting.read()
+                    if not _is_same(now, was) and (len(now) != len(was) or _changed(now, was)):
+                        return False
+                self._rows = rows
         except AttributeError:  # it is gone
             return False
         if self._seen is None:
@@ -75,7 +82,10 @@ class Snapshot:
 
     def adopt(self, before: Snapshot, after: Snapshot) -> None:
         """Take over the changes between two snapshots: the host made them."""
-        self._seen = None
+        self._rows = self._seen = None
+        if self.origin is not None:
+            self.values = {setting: dict(values) for setting, values in self.values.items()}
+            self.tables, self.origin = dict(self.tables), None
         for setting, values in after.values.items():
             was = before.values.get(setting)
             if was is None:
@@ -91,11 +101,17 @@ class Snapshot:
                     _merge(mine, before.tables[key][1], now)
                 self.tables[key] = table, mine
 
+    def has_its_keys(self) -> bool:
+        """Return whether the tables of a snapshot that is current have the keys that were noted."""
+        if self._seen is None:
+            self._seen = _Seen(self.tables.values())
+        return self._seen.has_its_keys()
+
     def put_back(self) -> None:
         """Restore the settings as they were noted."""
         written: list[Setting] = []
         with contextlib.ExitStack() as steps:  # each step is made, also where one fails
-            steps.callback(self._put_seeds_back)
+            steps.callback(self.put_seeds_back)
             steps.callback(self._put_tables_back, written)
             for setting, was in self.values.items():
                 steps.callback(_write, setting, was, written)
@@ -106,10 +122,56 @@ class Snapshot:
             if setting in written or not restored.isdisjoint(map(id, was.values())):
                 setting.after()
 
-    def _put_seeds_back(self) -> None:
+    def put_seeds_back(self) -> None:
+        """Restore the generators that were seeded."""
         while self.seeds:
             put, state = self.seeds.popitem()[1]
             put(state)
+
+
+class _Rows:
+    """The values of settings in two rows, compared by identity, and by value where reading makes them."""
+
+    def __init__(self, settings: Collection[Setting]) -> None:
+        kinds = [[each for each in settings if each.is_made is is_made] for is_made in (False, True)]
+        self._places, self._calls = (
+            [each.place for each in kind if each.place is not None] for kind in kinds
+        )
+        self._held, self._made = ([each.row for each in kind if each.place is None] for kind in kinds)
+        self._objects, self._values = self._held_now(), self._made_now()
+        self._kinds = [*map(type, self._values)]
+        self._is_plain = _COMPARED.issuperset(self._kinds)
+
+    def is_current(self) -> bool:
+        """Return whether the settings have these values."""
+        values = self._made_now()
+        return (
+            self._is_plain
+            and _are_same(self._held_now(), self._objects)
+            and _are_same([*map(type, values)], self._kinds)  # none of guest code is compared
+            and values == self._values
+        )
+
+    def _held_now(self) -> list[Any]:
+        modules = sys.modules
+        values = [get(modules.get(module)) for module, get in self._places]
+        for row in self._held:
+            values += row()
+        return values
+
+    def _made_now(self) -> list[Any]:
+        modules = sys.modules
+        values = [get(modules.get(module))() for module, get in self._calls]
+        for row in self._made:
+            values += row()
+        return values
+
+
+_COMPARED = frozenset({bool, float, int, str, type(None)})
+
+
+def _are_same(some: list[Any], others: list[Any]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))
 
 
 class _Seen:
@@ -118,26 +180,32 @@ class _Seen:
     def __init__(self, tables: Collection[tuple[Any, Any]]) -> None:
         self._dicts = [table for table, was in tables if type(was) is dict]
         self._lists = [table for table, was in tables if type(was) is list]
-        self._sets = [pair for pair in tables if type(pair[1]) is set]
+        # A set that nobody changes keeps its order, which a copy need not have.
+        self._sets = [table if _is_same(table, was) else () for table, was in tables if type(was) is set]
         copies = [was for _, was in tables if type(was) is not set]
         dicts, lists = ([each for each in copies if type(each) is kind] for kind in (dict, list))
-        self._sizes = [len(each) for each in (*dicts, *lists)]
-        self._row = list(_row(dicts, lists))
+        self._sizes = [len(was) for was in (*dicts, *lists)] + [
+            len(was) for _, was in tables if type(was) is set
+        ]
+        self._row = list(_row(dicts, lists, self._sets))
+        self._keys = list(itertools.chain.from_iterable(dicts))
 
     def is_current(self) -> bool:
         """Return whether the tables hold the same objects."""
-        sizes = [*map(dict.__len__, self._dicts), *map(len, self._lists)]
-        return (
-            sizes == self._sizes
-            and all(map(operator.is_, _row(self._dicts, self._lists), self._row))
-            and all(_is_same(table, was) for table, was in self._sets)
+        sizes = [*map(dict.__len__, self._dicts), *map(len, self._lists), *map(len, self._sets)]
+        return sizes == self._sizes and all(
+            map(operator.is_, _row(self._dicts, self._lists, self._sets), self._row)
         )
 
+    def has_its_keys(self) -> bool:
+        """Return whether dicts that are current hold their values under the same keys."""
+        return all(map(operator.is_, itertools.chain.from_iterable(map(dict.keys, self._dicts)), self._keys))
 
-def _row(dicts: list[Any], lists: list[Any]) -> Iterator[Any]:
-    """Return the values of dicts and their last keys: a new one stands last."""
-    lasts = (next(dict.__reversed__(each), None) for each in dicts)
-    return itertools.chain(itertools.chain.from_iterable((*map(dict.values, dicts), *lists)), lasts)
+
+def _row(dicts: list[Any], lists: list[Any], sets: list[Any]) -> Iterator[Any]:
+    """Return the values of dicts, lists and sets, and the last keys of dicts: a new one stands last."""
+    lasts = map(next, map(dict.__reversed__, dicts), itertools.repeat(None))
+    return itertools.chain(itertools.chain.from_iterable((*map(dict.values, dicts), *lists, *sets)), lasts)
 
 
 _NONE: Any = object()

@@ -52,7 +52,12 @@ def of_host(function: Callable[..., Any], *, timeout: float | None = None) -> Ca
 
 def in_host_time(work: Callable[..., Any]) -> Callable[..., Any]:
     """Return a wrapper that does any work of the host in host time."""
-    return _handed_out(work)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return work(*args, **kwargs)
+
+    _codes.add(call.__code__)
+    return call
 
 
 def methods_of_host(class_: type) -> bool:
