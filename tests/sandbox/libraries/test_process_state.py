@@ -61,6 +61,10 @@ def _rename_a_key():
     shutil._ARCHIVE_FORMATS.update({"mine" if key == first else key: value for key, value in table.items()})
 
 
+def _reverse_filters():
+    warnings.filters.reverse()
+
+
 def _colors():
     return {name: matplotlib.colors.to_rgb(name) for name in "bgrmyck"}
 
@@ -255,7 +259,7 @@ OWN = {
         lambda: list(nx.config.backend_priority.algos),
     ),
     "a key among others": (_rename_a_key, lambda: list(shutil._ARCHIVE_FORMATS)),
-    "the order of a list": (lambda: warnings.filters.reverse(), lambda: list(warnings.filters)),
+    "the order of a list": (_reverse_filters, lambda: list(warnings.filters)),
     "the timeout of sockets": (lambda: socket.setdefaulttimeout(3), socket.getdefaulttimeout),
 }  # fmt: skip
 """What a function of a registered module changes, and what tells."""
