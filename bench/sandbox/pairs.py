@@ -17,6 +17,8 @@ __all__ = ["Cell", "measure"]
 
 Status = Literal["ok", "wrong", "refused", "cannot"]
 
+Clock = Callable[[], float]
+
 _ENOUGH = 0.15  # seconds of the side's time that make one run long enough to be a measurement
 _FIRST = 64  # the part of the work that a slow side is tried with first
 
@@ -58,9 +60,8 @@ def measure(name: str, side: Side, workload: Workload, pairs: int, *, full: bool
             if size == workload.size or _timed(run, side.clock, expected) >= _ENOUGH:
                 break
             size = min(size * 2, workload.size)
-        return _paired(
-            name, clock=side.clock, native=native, run=run, expected=expected, workload=sized, pairs=pairs
-        )
+        both = (native, side.plain_clock), (run, side.clock)
+        return _paired(name, both, expected=expected, workload=sized, pairs=pairs)
     except Refused as refusal:
         return Cell(side=name, workload=workload.name, status="refused", size=size, reason=str(refusal))
     except BaseException as error:  # noqa: BLE001 - whatever a peer does is its answer
@@ -74,10 +75,8 @@ class _Wrong(Exception):
 
 def _paired(
     name: str,
+    both: tuple[tuple[Run, Clock], tuple[Run, Clock]],
     *,
-    clock: Callable[[], float],
-    native: Run,
-    run: Run,
     expected: Any,
     workload: Workload,
     pairs: int,
@@ -86,8 +85,8 @@ def _paired(
     try:
         for i in range(pairs):
             # Every second pair goes the other way round, so that a drift of the machine cancels out.
-            order = (native, run) if i % 2 == 0 else (run, native)
-            first, second = (_timed(each, clock, expected) for each in order)
+            order = both if i % 2 == 0 else both[::-1]
+            first, second = (_timed(run, clock, expected) for run, clock in order)
             plain, guarded = (first, second) if i % 2 == 0 else (second, first)
             ratios.append(guarded / plain)
             natives.append(plain)
@@ -106,7 +105,7 @@ def _paired(
     )
 
 
-def _timed(run: Run, clock: Callable[[], float], expected: Any) -> float:
+def _timed(run: Run, clock: Clock, expected: Any) -> float:
     gc.collect()
     start = clock()
     answer = run()

@@ -12,6 +12,7 @@ import pytest
 from agex.errors import DefinitionError, EvalError
 from agex.isolation import executor_of
 from agex.isolation.kernel import missing
+from agex.isolation.worker.full_programs import Programs
 from agex.isolation.worker.host_session import RemoteSession
 from agex.sandbox import Limits, Policy, Result
 
@@ -337,3 +338,20 @@ def test_an_ending_holds_whatever_the_code_catches(opened, source):
     assert result.stopped is not None
     assert result.stopped.args == (1,)
     assert ran(session, "1 + 1").echo == "2"
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("import os.path", ["os.path"]),
+        ("import json, xml.dom as d, sys", ["xml.dom"]),
+        ("def f():\n    import json, \\\n        email . mime \\\n        . text", ["email.mime.text"]),
+        ("import json\njson.dumps", []),
+        ("from os import path", []),
+        ("x = 'import a.b'", []),
+    ],
+)
+def test_imports_of_dotted_names_are_noted(source, names):
+    programs = Programs()
+    programs.compiled(source, "<a>", echo=True, awaits=False)
+    assert list(programs.dotted) == names

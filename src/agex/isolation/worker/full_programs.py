@@ -5,6 +5,7 @@ import __future__
 
 import ast
 import linecache
+import re
 import types
 from collections.abc import Iterator
 
@@ -40,7 +41,8 @@ class Programs:
         """
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if awaits else 0
         tree: ast.Module = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-        self.dotted.update(dict.fromkeys(_dotted_imports(tree)))
+        if _MAY_IMPORT_DOTTED.search(source):
+            self.dotted.update(dict.fromkeys(_dotted_imports(tree)))
         last = tree.body.pop() if echo and tree.body and isinstance(tree.body[-1], ast.Expr) else None
         first = self.noted(source, filename, tree, flags)
         self.defined = frozenset(defined_in(first))
@@ -55,7 +57,7 @@ class Programs:
         self, source: str, filename: str, tree: ast.Module | ast.Expression, flags: int = 0
     ) -> types.CodeType:
         """Compile a tree; keep its source for tracebacks, for `inspect` and for the next worker."""
-        for node in ast.walk(tree):
+        for node in ast.walk(tree) if "@" in source else ():
             if isinstance(node, ast.ClassDef) and node.decorator_list:
                 dressed = ast.Name(DRESSED, ast.Load())
                 node.decorator_list.insert(0, ast.copy_location(dressed, node.decorator_list[0]))
@@ -75,6 +77,10 @@ class Programs:
 _FUTURES = 0
 for _name in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _name).compiler_flag
+
+
+_MAY_IMPORT_DOTTED = re.compile(r"\bimport\b(?:\\\r?\n|[^\n.])*\.")
+"""Matches where ``a.b`` is imported, and elsewhere: a walk through a tree costs as much as a compile."""
 
 
 def _dotted_imports(tree: ast.AST) -> Iterator[str]:
