@@ -72,6 +72,10 @@ Step: TypeAlias = RunCode | CallGuest | RunScript
 Steps: TypeAlias = "Generator[Step, Result, Observation]"
 
 
+_TRIES = 3
+"""How often code is run whose process somebody else kills."""
+
+
 class _End(BaseException):
     """Ends the agent's code: the task has its ending."""
 
@@ -287,13 +291,14 @@ class Execution:
 
         The setup code is run again in any case: there is no model yet that could be told.
         """
-        self._images.clear()
-        result = yield RunCode(action.code, filename)
-        gone = self._gone(result)
-        if was_killed(gone) and self._may_run_again(turn):
+        tries = 0
+        while True:
+            tries += 1
             self._images.clear()
             result = yield RunCode(action.code, filename)
             gone = self._gone(result)
+            if tries == _TRIES or not was_killed(gone) or not self._may_run_again(turn):
+                break
         if gone is not None:
             return self._seen(result, *self._made_calls(), failed=True)
         if result.stopped is not None:
@@ -312,19 +317,19 @@ class Execution:
     def _finished(self, action: PythonAction, turn: int, result: Result) -> Steps:
         """Try to finish with the task's own function, if the code has defined it."""
         made = 0 if self.call.journal is None else self.call.journal.made
-        try:
-            observation = yield from self._finish_once(action, result)
-        except _PlaceLost as lost:
-            if not self._may_run_again(turn, made):
-                return self._seen(lost.result, *self._made_calls(), failed=True)
+        tries = 0
+        while True:
+            tries += 1
             try:
                 observation = yield from self._finish_once(action, result)
-            except _PlaceLost as again:
-                return self._seen(again.result, *self._made_calls(), failed=True)
-        if isinstance(observation.ending, Success):
-            earlier = self._worked[:-1] if turn else self._worked
-            self.solution = "\n".join([*map(definitions, earlier), action.code])
-        return observation
+            except _PlaceLost as lost:
+                if tries == _TRIES or not self._may_run_again(turn, made):
+                    return self._seen(lost.result, *self._made_calls(), failed=True)
+                continue
+            if isinstance(observation.ending, Success):
+                earlier = self._worked[:-1] if turn else self._worked
+                self.solution = "\n".join([*map(definitions, earlier), action.code])
+            return observation
 
     def _finish_once(self, action: PythonAction, result: Result) -> Steps:
         shown = copy.copy(result)

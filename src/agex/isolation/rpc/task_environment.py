@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from agex.isolation.workspace.directory import WorkerDirectory
     from agex.sandbox.runtime.workspace_files import Files
 
-__all__ = ["StaysThere", "TaskEnvironment", "WorkerHandle"]
+__all__ = ["ORPHANED", "StaysThere", "TaskEnvironment", "WorkerHandle"]
+
+ORPHANED = "it ended with the process that had forked it, which was killed"
+"""How a worker ended whose end nobody can tell of: the process that waits for it runs no code of guests."""
 
 
 class WorkerHandle(Protocol):

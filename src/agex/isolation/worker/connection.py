@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
-from agex.isolation.rpc.task_environment import TaskEnvironment, WorkerHandle
+from agex.isolation.rpc.task_environment import ORPHANED, TaskEnvironment, WorkerHandle
 from agex.isolation.wire import run_result as outcome
 from agex.isolation.wire.codec import Packing
 from agex.isolation.wire.deadline import RunClock
@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 GRACE = 0.5
 """Seconds after its deadline in which a worker may still end its run by itself."""
-_FROM_OUTSIDE = {f"killed by {number.name}" for number in (signal.SIGKILL, signal.SIGTERM)}
-"""Ends of a worker that was not late: code that a kernel confines sends itself no such signal."""
+_FROM_OUTSIDE = {*(f"killed by {number.name}" for number in (signal.SIGKILL, signal.SIGTERM)), ORPHANED}
+"""Ends of a worker that hung up: code that a kernel confines sends itself no such signal."""
 CHORES = 10.0
 """Seconds at least for a request that runs no guest code, as to take variables; those of a run if more."""
 
@@ -312,7 +312,7 @@ class WorkerConnection:
         self._reason = str(lost)
         if isinstance(ended, OutOfMemory):
             lost.memory = ended
-        lost.was_killed = ended in _FROM_OUTSIDE
+        lost.was_killed = ended in _FROM_OUTSIDE and not isinstance(error, TimeoutError | ProtocolError)
         return lost
 
     def drop_ended(self) -> None:

@@ -28,6 +28,7 @@ from typing import Any
 from agex._interpreter import threads
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Level, Python
+from agex.isolation.rpc.task_environment import ORPHANED
 from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
 from agex.isolation.wire.fd_passing import receive_order, send_order
 from agex.isolation.wire.framing import Channel, SocketStream
@@ -126,7 +127,9 @@ class WorkerProcess:
         ended = poll.poll(_END_SECONDS * 1000)
         status = self._zygote.status(self.pid) if ended else None
         self.close()
-        return "it does not end" if status is None else _told(status)
+        if not ended:
+            return "it does not end"
+        return ORPHANED if status is None else _told(status)
 
     def close(self) -> None:
         """End it, without looking how; for the thread that talks to it."""
