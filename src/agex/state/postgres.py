@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, LiteralString, TypeVar
@@ -79,13 +79,23 @@ class PostgresStore(KVStore):
         return {bytes(key).decode(): bytes(value) for key, value in rows}
 
     def set_many(self, items: Mapping[str, bytes]) -> None:
+        self._set_many(items, "set_many")
+
+    def stage(self, items: Mapping[str, bytes], *, look: Collection[str] = ()) -> dict[str, bytes]:
+        self._set_many(items, "stage")
+        return self.get_many(look) if look else {}
+
+    def unstage(self, key: str) -> None:
+        self._ask(partial(_execute, self._sql["unstage"], ([key.encode()],)))
+
+    def _set_many(self, items: Mapping[str, bytes], statement: str) -> None:
         # In one order everywhere, so that two writers of the same keys do not wait for each other. Each batch
         # is one statement: a transaction that lost its client would keep the rows from everybody.
         keys = sorted(items)
         for start in range(0, len(keys), _BATCH):
             batch = keys[start : start + _BATCH]
             columns = ([key.encode() for key in batch], [bytes(items[key]) for key in batch])
-            self._ask(partial(_execute, self._sql["set_many"], columns))
+            self._ask(partial(_execute, self._sql[statement], columns))
 
     def remove(self, key: str) -> None:
         self.remove_many([key])
@@ -172,6 +182,16 @@ _STATEMENTS: dict[str, LiteralString] = {
     "set_many": (
         "INSERT INTO {table} SELECT * FROM unnest(%b::bytea[], %b::bytea[]) "
         "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    ),
+    # The log is written in order: the next transaction that waits for its own record waits for these, too.
+    "stage": (
+        "WITH later AS (SELECT set_config('synchronous_commit', 'off', true)) "
+        "INSERT INTO {table} SELECT * FROM unnest(%b::bytea[], %b::bytea[]) WHERE EXISTS (SELECT FROM later) "
+        "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    ),
+    "unstage": (
+        "WITH later AS (SELECT set_config('synchronous_commit', 'off', true)) "
+        "DELETE FROM {table} WHERE key = ANY(%s) AND EXISTS (SELECT FROM later)"
     ),
     "add": "INSERT INTO {table} VALUES (%s, %s) ON CONFLICT (key) DO NOTHING",
     "swap": "UPDATE {table} SET value = %s WHERE key = %s AND value = %s",

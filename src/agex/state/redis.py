@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -84,6 +84,17 @@ class RedisStore(KVStore):
         for batch in _batches(items):
             with self._translated():
                 self._client.mset({self._key(key): items[key] for key in batch})
+
+    def stage(self, items: Mapping[str, bytes], *, look: Collection[str] = ()) -> dict[str, bytes]:
+        if len(items) + len(look) > _BATCH or not items or not look:
+            return super().stage(items, look=look)
+        with self._translated():
+            # One request: the server carries out the second when it has carried out the first.
+            both = self._client.pipeline(transaction=False)
+            both.mset({self._key(key): value for key, value in items.items()})
+            both.mget([self._key(key) for key in look])
+            values = both.execute()[1]
+        return {key: value for key, value in zip(look, values, strict=True) if value is not None}
 
     def remove(self, key: str) -> None:
         self.remove_many([key])

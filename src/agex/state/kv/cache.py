@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from agex.state.commits.lru import Recent
@@ -61,6 +61,12 @@ class Cache(KVStore):
 
     def cas(self, key: str, value: bytes, expected: bytes | None) -> bool:
         return self._store.cas(key, value, expected)
+
+    def stage(self, items: Mapping[str, bytes], *, look: Collection[str] = ()) -> dict[str, bytes]:
+        return self._store.stage(items, look=look)
+
+    def unstage(self, key: str) -> None:
+        self._store.unstage(key)
 
     def journal(self, recent: Recent | None = None) -> Journal:
         return self._store.journal(recent or self._recent)

@@ -23,6 +23,8 @@ FORMAT = 1
 
 _SETTINGS = "agex/format"
 _BRANCH, _TAG = "agex/branch/", "agex/tag/"
+_RECENT, _SMALL = 4 * 1024 * 1024, 64 * 1024
+"""Bytes that are held in memory, and of one content. A commit reads the tree of keys of the one before."""
 _NONE = b""  # where the head of a deleted branch was: a store need not be able to cas a key away
 
 
@@ -36,7 +38,7 @@ class KVJournal:
     def __init__(self, store: KVStore, recent: Recent | None = None) -> None:
         self._store = store
         self._digest = _settled(store)
-        self._objects = Objects(store, self._digest, recent or Recent(0))
+        self._objects = Objects(store, self._digest, recent or Recent(_RECENT, largest=_SMALL))
         self._pins = Pins(store)
         self._promised: set[bytes] = set()  # chunks that this journal said are there: commits may rely on it
         self._unsure = Unsure()  # of moves whose answers were lost
@@ -47,41 +49,47 @@ class KVJournal:
     def commit(self, draft: Draft, *, branch: str, expect: str | None) -> str:
         """Write a commit and move a branch to it; see `Journal`."""
         promised = named_chunks(draft) & self._promised - draft.chunks.keys()
-        raw = self._store.get(_BRANCH + branch)
-        self._unsure.require_head(branch, self._head(branch, raw), expect)
-        commit, new = self._written(draft)
+        commit, header, objects = self._written(draft)
+        new = {object_key(digest): content for digest, content in objects.items()}
         new |= {chunk_key(address): bytes(content) for address, content in draft.chunks.items()}
-        others = {*map(chunk_key, promised), *map(commit_key, draft.parents)}
-        with self._pins.hold(new, others) as present:
-            if not present:
+        new[commit_key(commit)] = header
+        parents, chunks = [*map(commit_key, draft.parents)], [*map(chunk_key, promised)]
+        with self._pins.hold([*new, *parents, *chunks], look=[_BRANCH + branch, *parents]) as found:
+            raw = found.get(_BRANCH + branch)
+            self._unsure.require_head(branch, self._head(branch, raw), expect)
+            for parent, key in zip(draft.parents, parents, strict=True):
+                if key not in found:
+                    raise _unknown(parent)
+            if not all(key in self._store for key in chunks):
                 self._promised -= promised
-                for parent in draft.parents:
-                    self._header(parent)
                 raise StateConflict(
                     "Garbage was collected while this commit was made, and took a chunk that it needs; "
                     "nothing was written. Commit again."
                 )
+            self._store.stage(new)
             self._swing(branch, raw, commit, expect)
+        self._objects.note(objects, commit, header)
         return commit
 
     def move(self, branch: str, to: str | None, *, expect: str | None) -> None:
         """Point a branch at a commit, or delete it; see `Journal`."""
-        raw = self._store.get(_BRANCH + branch)
-        self._unsure.require_head(branch, self._head(branch, raw), expect)
-        if to is None and raw is None:
-            return
-        with self._pins.hold({}, () if to is None else (commit_key(to),)) as present:
-            if not present:
+        needed = [] if to is None else [commit_key(to)]
+        with self._pins.hold(needed, look=[_BRANCH + branch, *needed]) as found:
+            raw = found.get(_BRANCH + branch)
+            self._unsure.require_head(branch, self._head(branch, raw), expect)
+            if to is None and raw is None:
+                return
+            if not found.keys() >= set(needed):
                 raise _unknown(to or "")
             self._swing(branch, raw, to, expect)
 
     def tag(self, name: str, commit: str) -> None:
         """Name a commit for good; see `Journal`."""
-        with self._pins.hold({}, (commit_key(commit),)) as present:
-            if not present:
+        key = _TAG + name
+        with self._pins.hold([commit_key(commit)], look=[key, commit_key(commit)]) as found:
+            if commit_key(commit) not in found:
                 raise _unknown(commit)
-            key = _TAG + name
-            raw = self._store.get(key)
+            raw = found.get(key)
             free = self._unsealed(key, raw) is None
             if free and swap(self._store, key, self._sealed(key, commit), raw)[0]:
                 return
@@ -98,13 +106,13 @@ class KVJournal:
         if not swap(self._store, key, self._sealed(key, None), raw)[0] and name in self.tags():
             raise StateError(f"The tag {name!r} was given anew meanwhile; look again.")
 
-    def _written(self, draft: Draft) -> tuple[str, dict[str, bytes]]:
-        """Return the hash of a draft, and the objects that it adds to the store."""
-        new: dict[str, bytes] = {}
+    def _written(self, draft: Draft) -> tuple[str, bytes, dict[bytes, bytes]]:
+        """Return the hash of a draft, its header, and by their digests the objects that it adds."""
+        new: dict[bytes, bytes] = {}
 
         def save(content: bytes) -> bytes:
             digest = self._digest(content)
-            new[object_key(digest)] = content
+            new[digest] = content
             return digest
 
         payloads = {
@@ -112,7 +120,7 @@ class KVJournal:
         }
 
         def load(digests: list[bytes]) -> dict[bytes, bytes]:
-            fresh = {digest: new[object_key(digest)] for digest in digests if object_key(digest) in new}
+            fresh = {digest: new[digest] for digest in digests if digest in new}
             return fresh | self._objects.get_many(digest for digest in digests if digest not in fresh)
 
         base = self._header(draft.parents[0]).content if draft.parents else EMPTY
@@ -121,9 +129,7 @@ class KVJournal:
         if draft.events:
             save(events)
         packed = header.pack()
-        commit = self._digest(packed).hex()
-        new[commit_key(commit)] = packed
-        return commit, new
+        return self._digest(packed).hex(), packed, new
 
     def _swing(self, branch: str, raw: bytes | None, to: str | None, expect: str | None) -> None:
         """Move a branch from what its key held."""
@@ -287,6 +293,7 @@ class KVJournal:
         """Drop what nothing reaches; see `Journal`."""
         from agex.state.kv.gc import collect
 
+        self._objects.forget()
         return collect(self._store, self._header, self._objects, self._tree, self._heads)
 
     def _heads(self) -> list[str]:

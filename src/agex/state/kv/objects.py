@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from agex.errors import StateCorrupt
 from agex.state.commits.digests import Digest
@@ -77,10 +77,24 @@ class Objects:
         Raises:
             StateCorrupt: it is damaged.
         """
-        content = self._store.get(commit_key(commit))
-        if content is not None and self._digest(content).hex() != commit:
-            raise StateCorrupt(f"Commit {commit[:12]} is damaged.")
+        content = self._recent.get(commit.encode())
+        if content is None:
+            content = self._store.get(commit_key(commit))
+            if content is not None:
+                if self._digest(content).hex() != commit:
+                    raise StateCorrupt(f"Commit {commit[:12]} is damaged.")
+                self._recent.add(commit.encode(), content)
         return content
+
+    def note(self, objects: Mapping[bytes, bytes], commit: str, header: bytes) -> None:
+        """Hold what was written: the next commit is made of it."""
+        for digest, content in objects.items():
+            self._recent.add(digest, content)
+        self._recent.add(commit.encode(), header)
+
+    def forget(self) -> None:
+        """Let go of what is held: it may be dropped from the store."""
+        self._recent.clear()
 
     def missing(self, addresses: Collection[bytes]) -> set[bytes]:
         """Return those addresses that there is no chunk for."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from agex.errors import StateError
@@ -34,24 +34,29 @@ class Pins:
         self._store = store
 
     @contextmanager
-    def hold(self, new: Mapping[str, bytes], others: Collection[str]) -> Iterator[bool]:
-        """Write new content, and keep it and the others from the collector until the block ends.
+    def hold(self, keys: Collection[str], *, look: Collection[str]) -> Iterator[dict[str, bytes]]:
+        """Keep keys from the collector until the block ends, those that are yet to be written, too.
+
+        Args:
+            keys: what the collector must not drop.
+            look: keys to read once nothing drops any of them.
 
         Yields:
-            Whether all of the others are there.
+            Those that have a value.
         """
-        mine = set(map(_short, new)) | set(map(_short, others))
+        mine = set(map(_short, keys))
         pin = f"{_PIN}{uuid.uuid4().hex}"
-        self._store.set(pin, b"%d;" % time.time() + b"".join(mine))
+        found = self._store.stage({pin: b"%d;" % time.time() + b"".join(mine)}, look=(_DOOMED, *look))
         try:
-            self._wait(mine)
-            if new:
-                self._store.set_many(new)
-            yield all(key in self._store for key in others)
+            notice = found.pop(_DOOMED, None)
+            if notice is not None and not mine.isdisjoint(_shorts(notice[16:])):
+                self._wait(mine)
+                found = self._store.get_many(look)
+            yield found
         finally:
             # The work of the block is done. A pin that stays is taken for abandoned after a while.
             with suppress(StateError):
-                self._store.remove(pin)
+                self._store.unstage(pin)
 
     @contextmanager
     def dooming(self, keys: Iterable[str]) -> Iterator[set[str]]:

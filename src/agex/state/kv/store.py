@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import StateError, StateFull
@@ -85,6 +85,26 @@ class KVStore(abc.ABC):
         """
         for key, _ in self.items(prefix):
             yield key
+
+    def stage(self, items: Mapping[str, bytes], *, look: Collection[str] = ()) -> dict[str, bytes]:
+        """Set the value of each key, then read others. A commit does it before its `cas`.
+
+        Override it where both take one request, or where what is set need not be on disk before the next
+        `cas` through this store is: a commit is lost or kept as a whole.
+
+        Args:
+            items: as `set_many` takes them.
+            look: keys that are read once others can see what was set.
+
+        Returns:
+            The values of those keys that have one.
+        """
+        self.set_many(items)
+        return self.get_many(look) if look else {}
+
+    def unstage(self, key: str) -> None:
+        """Take away a key that was staged; where the store is lost just then, it may stay."""
+        self.remove(key)
 
     def journal(self, recent: Recent | None = None) -> Journal:
         """Return the commits that are kept in this store.
