@@ -95,10 +95,10 @@ class Versioned(Repository):
             write=self._write_of_host,
             touched=lambda old, new: marks_between(self._journal, old, new),
         )
-        branches = self._journal.branches()
-        if branch not in branches:
-            require_new(branch, branches, create=create)
-        self._point_at(branches.get(branch))
+        head = self._journal.head(branch)
+        if head is None:
+            require_new(branch, self._journal.branches(), create=create)
+        self._point_at(head)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it by its store and branch: what was not committed stays here."""
@@ -395,14 +395,14 @@ class Versioned(Repository):
         """
         with self._lock:
             start = self._head if at is None else self._journal.resolve(str(at))
-            taken = self._journal.branches()
             if name is None:
+                taken = self._journal.branches()
                 stem = self.branch.removeprefix(CONFLICTS)
                 names = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
                 name = next(one for one in names if one not in taken)
-            if name in taken:
+            elif self._journal.head(name) is not None:
                 raise StateError(f"There is a branch {name!r} already; choose another name.")
-            require_new(name, taken, create=True)
+            require_new(name, (), create=True)
             if start is not None:
                 try:
                     self._journal.move(name, start, expect=None)
@@ -466,7 +466,7 @@ class Versioned(Repository):
         """
         with self._lock:
             commit = self._journal.resolve(str(ref))
-            if ref != self.branch and self._journal.branches().get(self.branch) != commit:
+            if ref != self.branch and self._journal.head(self.branch) != commit:
                 try:
                     self._journal.move(self.branch, commit, expect=self._head)
                 except HeadMoved as error:

@@ -150,7 +150,7 @@ class BranchWriter:
             except HeadMoved as error:
                 moved = error
         else:
-            moved = HeadMoved(self.branch, self._journal.branches().get(self.branch))
+            moved = HeadMoved(self.branch, self._journal.head(self.branch))
         self.side, commit = self.write_aside(draft, self.side, head)
         return commit, moved
 
@@ -161,7 +161,7 @@ class BranchWriter:
             HeadMoved: another writer moved the branch.
         """
         if self.side is not None:
-            raise HeadMoved(self.branch, self._journal.branches().get(self.branch))
+            raise HeadMoved(self.branch, self._journal.head(self.branch))
         return self._journal.commit(draft, branch=self.branch, expect=head)
 
     def write_aside(self, draft: Draft, side: str | None, start: str | None) -> tuple[str, str]:

@@ -141,6 +141,10 @@ class Journal(Protocol):
         """Return the head of each branch."""
         ...
 
+    def head(self, branch: str) -> str | None:
+        """Return the head of one branch, without a look at the others; None where there is no such branch."""
+        ...
+
     def move(self, branch: str, to: str | None, *, expect: str | None) -> None:
         """Point a branch at a commit, or with None delete it.
 

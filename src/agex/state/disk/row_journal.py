@@ -376,6 +376,11 @@ class RowJournal:
         with self._directory.database.reading() as db:
             return Refs(db, self._digest, self._directory.meta(db)).all("branch")
 
+    def head(self, branch: str) -> str | None:
+        """Return the head of one branch; see `Journal`."""
+        with self._directory.database.reading() as db:
+            return Refs(db, self._digest, self._directory.meta(db)).get("branch", branch)
+
     def tags(self) -> dict[str, str]:
         """Return the commit of each tag; see `Journal`."""
         with self._directory.database.reading() as db:

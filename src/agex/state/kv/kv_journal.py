@@ -258,6 +258,10 @@ class KVJournal:
         """Return the head of each branch; see `Journal`."""
         return self._names(_BRANCH)
 
+    def head(self, branch: str) -> str | None:
+        """Return the head of one branch; see `Journal`."""
+        return self._head(branch, self._store.get(_BRANCH + branch))
+
     def tags(self) -> dict[str, str]:
         """Return the commit of each tag; see `Journal`."""
         return self._names(_TAG)
