@@ -65,6 +65,27 @@ def test_the_first_variable_of_an_opened_state_is_read_by_its_key(many):
     assert reads_of(store, lambda: Versioned(store)["v7"]) < 20
 
 
+def test_a_state_is_opened_without_a_look_at_the_other_branches():
+    store = Counting()
+    state = Versioned(store)
+    state["n"] = 1
+    state.commit()
+    alone = reads_of(store, lambda: Versioned(store)["n"])
+    for number in range(200):
+        state.fork(f"b{number}")
+    assert reads_of(store, lambda: Versioned(store, branch="b7")["n"]) == alone
+    assert reads_of(store, lambda: state.fork("one more")) < 20
+
+
+def test_a_commit_after_another_reads_the_branch_and_whether_its_parent_is_there(many):
+    store, _, _ = many
+    state = Versioned(store)
+    state["v9"] = 0
+    state.commit()
+    state["v9"] = 1
+    assert reads_of(store, state.commit) <= 3
+
+
 def test_a_difference_reads_what_differs(many):
     store, first, last = many
     state = Versioned(store)
