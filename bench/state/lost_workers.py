@@ -2,6 +2,7 @@
 
     python -m bench.state.lost_workers --runs 200 --workers 3
     python -m bench.state.lost_workers --runs 200 --workers 3 --dsn "host=127.0.0.1 user=... dbname=..."
+    python -m bench.state.lost_workers --runs 200 --workers 3 --redis redis://127.0.0.1:6379/0
 
 Each run makes three calls to the world, which is a file that a line is appended to for each. At random points
 a worker is killed, or the process in which its guest code runs; with PostgreSQL, connections are cut by a
@@ -135,6 +136,10 @@ def descendants(pid: int) -> list[int]:
 
 def opened(where: str) -> KVStore:
     """Open the store of all runs."""
+    if where.startswith("redis://"):
+        from agex.state.redis import RedisStore
+
+        return RedisStore(where)
     if "=" not in where:
         return Disk(where)
     from agex.state.postgres import PostgresStore
@@ -240,7 +245,7 @@ def bury(pid: int) -> None:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Kill and go on until all runs are over; return the figures."""
     home = Path(tempfile.mkdtemp(prefix="agex-lost-"))
-    where = through = options.dsn or str(home / "store")
+    where = through = options.dsn or options.redis or str(home / "store")
     proxy = None
     if options.dsn:
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -302,6 +307,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--dsn", help="of a PostgreSQL database; a directory if not given")
+    parser.add_argument("--redis", help="url of a Redis server, in place of both")
     parser.add_argument("--isolation", default="process", help="where guest code runs")
     parser.add_argument("--pause", type=float, default=0.1, help="seconds that a call takes at most, twice")
     parser.add_argument("--patience", type=float, default=6.0, help="seconds until a kill, at most")

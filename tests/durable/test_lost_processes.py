@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from bench.state.lost_workers import descendants
 from queued import PAY, World, paying
-from servers import postgres_server
+from servers import postgres_server, redis_server
 
 from agex import Agent, Memory, Versioned
 from agex.testing import ScriptedModel
@@ -24,10 +24,14 @@ from agex.testing import ScriptedModel
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(params=["disk", "postgresql"])
+@pytest.fixture(params=["disk", "postgresql", "redis"])
 def store(request: pytest.FixtureRequest) -> Iterator[list[str]]:
     if request.param == "disk":
         yield []
+        return
+    if request.param == "redis":
+        with redis_server() as url:
+            yield ["--redis", url]
         return
     with postgres_server() as dsn:
         yield ["--dsn", dsn]
