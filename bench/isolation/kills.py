@@ -18,7 +18,6 @@ from typing import Any, Literal
 from agex import Agent, AgexError, Memory, Versioned
 from agex.isolation import executor_of
 from agex.isolation.workspace.lower import lowers
-from agex.sandbox import Limits, Policy
 from agex.testing import ScriptedModel, python_action
 
 SIGNALS = [*[signal.SIGKILL] * 7, signal.SIGSEGV, signal.SIGABRT, signal.SIGSTOP]
@@ -58,9 +57,8 @@ def killed(
     chance = random.Random(seed)  # noqa: S311 - moments, no secrets
     executor: Any = executor_of(level)
     launcher = executor._launcher
-    warm = executor.session(Policy.default(), Limits(), {}, python=python)
-    warm.open()
-    warm.close()
+    state = Versioned(Memory())
+    _outcome(level, 0, state, python)  # the process that forks the workers of this task stays, ready for more
     launch, timers, started = launcher.launch, [], []
     counted: Counter[str] = Counter()
 
@@ -73,8 +71,7 @@ def killed(
         return worker
 
     launcher.launch = launched
-    before = _descriptors(os.getpid()), _descriptors(launcher.pid)
-    state = Versioned(Memory())
+    before = _descriptors(os.getpid()), _descriptors(launcher.pid), _left(launcher.pid)
     try:
         for number in range(runs):
             counted[_outcome(level, number, state, python)] += 1
@@ -91,7 +88,7 @@ def killed(
         "tasks": runs,
         "workers": len(started),
         **dict(sorted(counted.items())),
-        "processes left": _left(launcher.pid),
+        "processes left": _left(launcher.pid) - before[2],
         "descriptors left in the host": after[0] - before[0],
         "descriptors left in the zygote": after[1] - before[1],
         "mounts left": _mounts(),
