@@ -61,7 +61,7 @@ class Setting:
 
 def loaded() -> list[Setting]:
     """Return the settings of the loaded modules."""
-    return [each for name in _SETTINGS.keys() & sys.modules.keys() for each in _SETTINGS[name]]
+    return [each for name, settings in _SETTINGS.items() if name in sys.modules for each in settings]
 
 
 def _at(module: str, path: str) -> Any:
