@@ -6,23 +6,30 @@ carries the steps out in this thread or in another.
 
 from __future__ import annotations
 
-import ast
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agex._interpreter import syntax_trees, threads
+from agex._interpreter import threads
 from agex.agent.call.acceptance import GOT_CHARS, Acceptance
 from agex.agent.call.call import Call
 from agex.agent.call.host_errors import HostFault
 from agex.agent.call.terms import Inputs, Terms, example_inputs
 from agex.agent.execution.block_checks import BlockChecks, hides_ending
 from agex.agent.execution.guest_callable import assigns, plain_function, under_name
-from agex.agent.execution.name_bindings import RESERVED, UNBIND, InputNotes, may_bind_unsaid, refused_binding
+from agex.agent.execution.name_bindings import (
+    RESERVED,
+    UNBIND,
+    InputNotes,
+    awaits,
+    definitions,
+    may_bind_unsaid,
+    refused_binding,
+)
 from agex.agent.execution.task_bridge import bridged
 from agex.agent.execution.worker_threads import in_thread, or_cancelled, turn_of
 from agex.agent.loop.loop import Clarification, Ending, Failure, Observation, Success
@@ -574,32 +581,3 @@ def require_place(result: Result) -> Result:
 
 def _unwrapped(stopped: BaseException) -> BaseException:
     return stopped.error if isinstance(stopped, HostFault) else stopped
-
-
-def definitions(source: str) -> str:
-    """Return the imports, functions and classes of *source* without what else it did."""
-    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    kept: list[ast.stmt] = [node for node in syntax_trees.parse(source).body if isinstance(node, kinds)]
-    return ast.unparse(ast.Module(body=kept, type_ignores=[]))
-
-
-def awaits(source: str) -> bool:
-    """Return whether *source* awaits outside of any function."""
-    try:
-        tree = syntax_trees.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return any(_suspends(node) for node in _top_level(tree))
-
-
-def _suspends(node: ast.AST) -> bool:
-    if isinstance(node, ast.comprehension):
-        return bool(node.is_async)
-    return isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith)
-
-
-def _top_level(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            yield child
-            yield from _top_level(child)

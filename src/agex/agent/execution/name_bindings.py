@@ -1,4 +1,4 @@
-"""Names that a program binds: those it may not have, and inputs that it gives another value.
+"""Names that a program binds: those it may not have, and inputs that it gives another value; what it defines.
 
 It is told from the program's text, so that it holds wherever the code runs, and before any of it has.
 """
@@ -14,7 +14,10 @@ from agex._interpreter import syntax_trees
 from agex.contract import short_repr
 from agex.errors import EvalError, SandboxSyntaxError
 
-__all__ = ["RESERVED", "UNBIND", "InputNotes", "bindings_in", "may_bind_unsaid", "refused_binding"]
+__all__ = [
+    "RESERVED", "UNBIND", "InputNotes", "awaits", "bindings_in", "definitions", "may_bind_unsaid",
+    "refused_binding",
+]  # fmt: skip
 
 _CALL = "it is there already, and ends the task: call it, and define nothing of that name"
 RESERVED: Mapping[str, str] = {
@@ -219,3 +222,32 @@ class InputNotes:
 
     def _changes(self, binding: Binding) -> bool:
         return not binding.augmented or isinstance(self._values[binding.name], _REPLACED)
+
+
+def definitions(source: str) -> str:
+    """Return the imports, functions and classes of *source* without what else it did."""
+    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    kept: list[ast.stmt] = [node for node in syntax_trees.parse(source).body if isinstance(node, kinds)]
+    return ast.unparse(ast.Module(body=kept, type_ignores=[]))
+
+
+def awaits(source: str) -> bool:
+    """Return whether *source* awaits outside of any function."""
+    try:
+        tree = syntax_trees.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(_suspends(node) for node in _top_level(tree))
+
+
+def _suspends(node: ast.AST) -> bool:
+    if isinstance(node, ast.comprehension):
+        return bool(node.is_async)
+    return isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith)
+
+
+def _top_level(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            yield child
+            yield from _top_level(child)
