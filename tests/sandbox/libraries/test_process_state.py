@@ -21,6 +21,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 import types
 import warnings
 
@@ -503,6 +504,31 @@ def test_runs_that_overlap_leave_what_the_host_has():
     is_over.set()
     themed.join(20)
     assert rc() == before
+
+
+def test_what_a_run_changes_is_put_back_while_another_calls_functions_of_the_host():
+    over = threading.Event()
+
+    def keep_calling():
+        policy = Policy.default()
+        policy.module(wrapping(lambda: None, lambda: None))
+        policy.fn(lambda: time.sleep(0.002), name="nap")
+        session = Sandbox(policy, limits=Limits(seconds=30)).session()
+        while not over.is_set():
+            assert session.run("for _ in range(5): nap()").error is None
+
+    other = threading.Thread(target=keep_calling)
+    other.start()
+    try:
+        for _ in range(40):
+            change, look = OWN["the config of networkx"]
+            result = exec_with("import wrapping\nchanged = wrapping.changed()", wrapping(change, look))
+            assert result.namespace["changed"] is True
+            assert look() is False
+    finally:
+        over.set()
+        other.join()
+        nx.config.fallback_to_nx = False
 
 
 def test_a_cancelled_run_leaves_what_the_host_has():

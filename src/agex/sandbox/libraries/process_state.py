@@ -11,7 +11,8 @@
 * ``gc.callbacks``: they are called as the host, also where a collection comes in a run.
 
 Runs that overlap in threads share the first snapshot; each restores it. A run within a run restores what it
-found.
+found. While another run is on, nobody can tell whose a change is: then also those of registered functions are
+restored.
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ class SavedSettings:
         """The settings when the run began: those of the host, or what another run has made of them."""
         self.shares = shares
         """Whether it restores the settings of the host, and not those of a run around it."""
+        self.around = _AROUND.get()
         self._tokens = _AROUND.set(self), _WORKING.set(False)
 
     def is_unchanged(self) -> bool:
@@ -97,21 +99,22 @@ class SavedSettings:
         Args:
             is_unchanged: what `is_unchanged` returned, with no code run since.
         """
-        with _LOCK:
+        with _LOCK:  # a run that begins meanwhile would take for the host's what is not yet restored
             if self not in _HELD:
                 return
-            _HELD.remove(self)
-            if not _HELD:
-                sys.meta_path.remove(_LOADING)
-        with contextlib.suppress(ValueError):  # a dropped run, in another context than its own
-            _WORKING.reset(self._tokens[1])
-            _AROUND.reset(self._tokens[0])
-        if is_unchanged and self.noted.origin is self.found:
-            self.noted.put_seeds_back()
-        else:
-            self.noted.put_back()
-        if not _HELD:
-            _LAST["noted"] = self.noted.origin or self.noted
+            with contextlib.suppress(ValueError):  # a dropped run, in another context than its own
+                _WORKING.reset(self._tokens[1])
+                _AROUND.reset(self._tokens[0])
+            try:
+                if is_unchanged and self.noted.origin is self.found:
+                    self.noted.put_seeds_back()
+                else:
+                    self.noted.put_back()
+            finally:
+                _HELD.remove(self)
+                if not _HELD:
+                    sys.meta_path.remove(_LOADING)
+                    _LAST["noted"] = self.noted.origin or self.noted
 
 
 _HELD: list[SavedSettings] = []
@@ -162,21 +165,35 @@ def _note_seed(name: str, put: Callable[[Any], object], state: Any) -> None:
 
 
 @contextlib.contextmanager
-def staying() -> Iterator[None]:
-    """Keep the changes that are made in the block."""
+def staying(*, loads: bool = False) -> Iterator[None]:
+    """Keep the changes that are made in the block, unless another run may have made them.
+
+    Args:
+        loads: whether a module is loaded in the block, which happens once: its changes are kept in any case.
+    """
     if not _HELD or _WORKING.get():
         yield
         return
-    before, token = _now(), _WORKING.set(True)
+    is_alone = loads or not _others()
+    before, token = (_now() if is_alone else None), _WORKING.set(True)
     try:
         yield
     finally:
         _WORKING.reset(token)
-        after = _now()
-        if after is not before:
+        after = before if before is None or not (loads or not _others()) else _now()
+        if before is not None and after is not None and after is not before:
             with _LOCK:
                 for noted in {id(each.noted): each.noted for each in _HELD}.values():
                     noted.adopt(before, after)
+
+
+def _others() -> bool:
+    """Return whether runs are on that are not around the present code: in other threads, or other tasks."""
+    around, mine = _AROUND.get(), 0
+    while around is not None:
+        mine += around in _HELD
+        around = around.around
+    return len(_HELD) > mine
 
 
 def keep_functions(policy: Policy) -> None:
@@ -236,7 +253,7 @@ class _Loading:
 
 def _load(loader: Any, module: types.ModuleType) -> None:
     del vars(loader)["exec_module"]  # it is the one of the class again
-    with staying():
+    with staying(loads=True):
         loader.exec_module(module)
 
 
