@@ -9,6 +9,7 @@ from types import ModuleType
 from xml.etree import ElementTree as ET
 
 import pytest
+from bench import figures
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "pictures"
@@ -24,6 +25,10 @@ DRAWN = [
 ]
 
 
+FIGURES = sorted(figures.pictures())
+"""Made from results of benchmarks: `test_figures` holds them against those."""
+
+
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     spec = importlib.util.spec_from_file_location("pictures", ROOT / "tools" / "pictures.py")
@@ -36,8 +41,8 @@ def script() -> ModuleType:
 
 def test_the_pictures_are_those_that_the_script_draws_today(script: ModuleType) -> None:
     there = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
-    assert sorted(there) == DRAWN
-    assert there == script.pictures(), "run: make pictures"
+    assert sorted(there) == sorted([*DRAWN, *FIGURES])
+    assert {name: there[name] for name in DRAWN} == script.pictures(), "run: make pictures"
 
 
 def test_each_picture_is_shown_by_a_page_and_each_image_of_a_page_is_there() -> None:
@@ -48,7 +53,7 @@ def test_each_picture_is_shown_by_a_page_and_each_image_of_a_page_is_there() -> 
         if "://" not in found["target"]
     }
     assert [str(path) for path in shown if not path.is_file()] == []
-    assert {path.name for path in shown if path.parent == FOLDER} == set(DRAWN)
+    assert {path.name for path in shown if path.parent == FOLDER} == {*DRAWN, *FIGURES}
 
 
 def test_each_image_has_a_text_for_those_who_do_not_see_it() -> None:
@@ -56,7 +61,7 @@ def test_each_image_has_a_text_for_those_who_do_not_see_it() -> None:
     assert all(texts)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", [*DRAWN, *FIGURES])
 def test_a_picture_loads_nothing_and_has_colours_for_light_and_dark(name: str) -> None:
     text = (FOLDER / name).read_text(encoding="utf-8")
     root = ET.fromstring(text)
