@@ -21,7 +21,6 @@ import socket
 import sys
 import tempfile
 import threading
-import time
 import types
 import warnings
 
@@ -506,24 +505,63 @@ def test_runs_that_overlap_leave_what_the_host_has():
     assert rc() == before
 
 
-def test_what_a_run_changes_is_put_back_while_another_calls_functions_of_the_host():
+def calling(source, **functions):
+    """Return a session that may change settings, and the thread that runs its program."""
+    policy = Policy.default()
+    policy.module(wrapping(lambda: None, lambda: None))
+    for name, function in functions.items():
+        policy.fn(function, name=name)
+    session = Sandbox(policy, limits=Limits(seconds=30)).session()
+    return threading.Thread(target=lambda: session.run(source))
+
+
+def test_a_function_of_the_host_does_not_keep_what_another_run_changed_meanwhile():
+    change, look = OWN["the config of networkx"]
+    begun, may_end, ended, over = (threading.Event() for _ in range(4))
+
+    def work():
+        begun.set()
+        assert may_end.wait(20)
+
+    def change_while_it_works():
+        change()
+        may_end.set()
+        assert ended.wait(20)
+
+    def end():
+        ended.set()
+        assert over.wait(20)
+
+    other = calling("work()\nend()", work=work, end=end)
+    other.start()
+    assert begun.wait(20)
+    result = exec_with("import wrapping\nchanged = wrapping.changed()", wrapping(change_while_it_works, look))
+    over.set()
+    other.join()
+    try:
+        assert result.namespace["changed"] is True
+        assert look() is False
+    finally:
+        nx.config.fallback_to_nx = False
+
+
+def test_a_run_that_begins_as_another_ends_does_not_keep_its_settings():
+    change, look = OWN["the config of networkx"]
     over = threading.Event()
+    policy = Policy.default()
+    policy.module(wrapping(lambda: None, lambda: None))
+    session = Sandbox(policy, limits=Limits(seconds=30)).session()
 
-    def keep_calling():
-        policy = Policy.default()
-        policy.module(wrapping(lambda: None, lambda: None))
-        policy.fn(lambda: time.sleep(0.002), name="nap")
-        session = Sandbox(policy, limits=Limits(seconds=30)).session()
+    def keep_running():
         while not over.is_set():
-            assert session.run("for _ in range(5): nap()").error is None
+            assert session.run("x = 1").error is None
 
-    other = threading.Thread(target=keep_calling)
+    other = threading.Thread(target=keep_running)
     other.start()
     try:
-        for _ in range(40):
-            change, look = OWN["the config of networkx"]
+        for _ in range(200):
             result = exec_with("import wrapping\nchanged = wrapping.changed()", wrapping(change, look))
-            assert result.namespace["changed"] is True
+            assert result.error is None
             assert look() is False
     finally:
         over.set()
