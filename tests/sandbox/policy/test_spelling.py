@@ -5,13 +5,17 @@ Stopped by: sandbox.policy.spelling, sandbox.policy.exclusions.
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import re
+import sys
 import urllib
 import urllib.request
 import xml
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -170,6 +174,28 @@ def test_what_is_excluded_by_its_path_is_not_found_under_another_name() -> None:
         policy.module(json, exclude=["_*", path])
         assert Sandbox(policy).exec("import json\njson.JSONDecoder").error is not None
         assert Sandbox(policy).exec("import json\njson.loads('1')").value == 1
+
+
+def test_a_glob_is_checked_against_an_archive_whose_directory_was_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "packed.zip"
+    with zipfile.ZipFile(archive, "w") as written:
+        written.writestr("packed_here/__init__.py", "loads = len\n")
+        written.writestr("packed_here/part.py", "")
+    monkeypatch.syspath_prepend(str(archive))
+    importlib.import_module("packed_here.part")
+    package = sys.modules["packed_here"]
+    try:
+        importlib.invalidate_caches()
+        importlib.invalidate_caches()  # the first may import what reads the archive again
+        policy = Policy.default()
+        policy.module(package, exclude=["_*", "pa?t"])
+        with pytest.raises(DefinitionError, match="did you mean 'part'"):
+            Policy.default().module(package, exclude=["P?rt"])
+    finally:
+        for name in ("packed_here", "packed_here.part"):
+            del sys.modules[name]
 
 
 @pytest.mark.parametrize("value", ["no", 0, None, "False"], ids=repr)

@@ -274,8 +274,13 @@ def _check_case(pattern: str, member: str, known: Collection[str]) -> None:
 
 def _submodules(module: types.ModuleType) -> Iterator[str]:
     import pkgutil
+    from importlib.machinery import PathFinder
 
-    return (each.name for each in pkgutil.iter_modules(getattr(module, "__path__", ())))
+    path = getattr(module, "__path__", ())
+    # Since CPython 3.13, `importlib.invalidate_caches` makes the finder of an archive forget its directory.
+    # pkgutil looks into that directory without the finder, which would read it again: let it read it here.
+    PathFinder.find_spec(module.__name__, path)
+    return (each.name for each in pkgutil.iter_modules(path))
 
 
 def _plain(said: Iterable[Any]) -> list[str]:
