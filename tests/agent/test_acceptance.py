@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import pytest
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel
 
 import agex
 from agex.agent import Agent
@@ -33,6 +33,10 @@ def seen(model: ScriptedModel) -> str:
 
 
 # --- examples ---------------------------------------------------------------------------------------------
+
+
+class Place(BaseModel):
+    x: int
 
 
 @dataclass
@@ -56,6 +60,54 @@ def test_a_value_given_for_the_inputs_of_an_example_is_the_examples_own(level):
     assert "call:     initials('ada lovelace')" in seen(model)
     assert "expected: 'AL'" in seen(model)
     assert "got:      'WRONG'" in seen(model)
+
+
+@LEVELS
+def test_an_example_stated_in_words_binds_a_value_and_a_function(level):
+    for codes in (
+        ("task_success('AS')", "task_success('AL')"),
+        ("def initials(name): return 'AS'", "def initials(name): return 'AL'"),
+    ):
+        agent, model = scripted(*codes, level=level)
+
+        @agent.task
+        def initials(name: str) -> str:
+            """Shorten a name.
+
+            For example, in 1843:
+                initials("ada lovelace") returns "AL"
+            """
+
+        assert initials("ada lovelace") == "AL"
+        assert "call:     initials('ada lovelace')" in seen(model)
+        assert "got:      'AS'" in seen(model)
+
+
+def test_words_whose_values_do_not_fit_the_task_are_no_example():
+    agent, _ = scripted("task_success(7)")
+
+    @agent.task
+    def area(width: int, height: int) -> int:
+        """Return the area.
+
+        area(2) == 4
+        area(2, "x") == 4
+        area(2, 3) == "six"
+        area(2, 3) -> None
+        """
+
+    assert area(2, 3) == 7
+
+
+def test_words_are_no_example_where_the_result_is_built_of_them():
+    agent, _ = scripted("task_success(Place(x=2))")
+    agent.cls(Place)
+
+    @agent.task
+    def place(x: int) -> Place:
+        """place(1) == {"x": 1}"""
+
+    assert place(1) == Place(x=2)
 
 
 def test_other_inputs_are_bound_by_no_example():

@@ -9,8 +9,8 @@ the sandbox. Source: Chen et al., Evaluating Large Language Models Trained on Co
 from __future__ import annotations
 
 import ast
-import doctest
 import inspect
+import re
 import secrets
 import subprocess
 import sys
@@ -24,6 +24,7 @@ import typer
 
 from agex.agent import ActionEvent, Agent, Run
 from agex.cli.benchmark import Results, compared, comparison_table, figures, provenance, table
+from agex.contract import doc_examples
 from agex.errors import DefinitionError, LLMFail, TaskError
 from agex.evals import Case, Outcome, Subject, Trial, attempt
 from agex.models import Message, Model, ModelError, PythonAction, Request, resolve_model
@@ -204,38 +205,36 @@ def _function(preamble: str, source: str, name: str) -> Any:
 
 
 def _without_examples(function: str) -> str:
-    """Mark every example of the docstring as not to be run; the text stays."""
-    lines = function.split("\n")
+    """Mark every line of the docstring that may state an example as not to be tried; the text stays."""
     return "\n".join(
-        f"{line}  # doctest: +SKIP" if line.strip().startswith(">>>") else line for line in lines
+        f"{line}  # doctest: +SKIP" if _STATES.search(line) else line for line in function.split("\n")
     )
 
 
+_STATES = re.compile(r">>>|=|->|➞|returns?\b|output", re.IGNORECASE)
+
+
 def _arguments(problem: Problem) -> tuple[Any, ...]:
-    """Return arguments for a problem: from the first call in its docstring, else in its tests.
+    """Return arguments for a problem: of the first example in its docstring, else of a call in its tests.
 
     A typed task is a call, and a call has arguments. The expected result of the call is not passed on.
     """
     name = problem["entry_point"]
     namespace: dict[str, Any] = {}
     exec(compile(problem["prompt"], name, "exec", dont_inherit=True), namespace)  # noqa: S102 - as in _function
-    for call in [*_shown_calls(namespace[name]), *_calls(problem["test"], "candidate")]:
+    function = namespace[name]
+    for example in doc_examples(function.__doc__, name):
+        args, kwargs = example.arguments()
+        return inspect.signature(function).bind(*args, **kwargs).args
+    for call in _calls(problem["test"], "candidate"):
         try:
             return tuple(_evaluate(arg, namespace) for arg in call.args)
         except NameError:  # an argument that the test computes
             continue
-    texts = [each.annotation for each in inspect.signature(namespace[name]).parameters.values()]
+    texts = [each.annotation for each in inspect.signature(function).parameters.values()]
     if all(annotation is str for annotation in texts):
         return tuple("abc" for _ in texts)
     raise DefinitionError(f"{name} has neither an example nor a test with plain arguments")
-
-
-def _shown_calls(function: Any) -> list[ast.Call]:
-    try:
-        shown = doctest.DocTestParser().get_examples(function.__doc__ or "")
-    except ValueError:  # one docstring is not indented as doctest wants it
-        return []
-    return [call for example in shown for call in _calls(example.source, function.__name__)]
 
 
 def _calls(source: str, name: str) -> list[ast.Call]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import math
 import re
 import traceback
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agex._interpreter import syntax_trees
 from agex._interpreter.type_slots import name_of
 from agex.contract.equality import same_value
+from agex.contract.example_lines import stated_examples
 from agex.contract.plain_values import bare, holds_guest_made, shown_as
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
@@ -57,6 +59,8 @@ class Example:
     """The last line of the traceback expected, for an example that raises."""
     flags: int = field(default=0, repr=False)
     """doctest option flags."""
+    is_stated: bool = field(default=False, repr=False)
+    """Whether a docstring states it in words: a literal, with fractions as exact as they are written."""
     around: str | None = field(default=None, repr=False)
     """The expression around the call, evaluated before the comparison: ``round(_, 1)``; None for nothing."""
     _call: tuple[tuple[Any, ...], Mapping[str, Any]] | None = field(default=None, repr=False)
@@ -98,29 +102,47 @@ def _capture(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]
 
 
 def doc_examples(doc: str | None, name: str) -> tuple[Example, ...]:
-    """Read the doctest examples of a docstring that are calls of the task *name*.
+    """Read the examples of a docstring that are calls of the task *name*: doctests, then those in words.
 
     An expression around one call counts too, e.g. ``round(f(2), 1)``. Left alone: what is skipped,
     what does not call the task just once, what uses names that are not builtins, what states no
-    outcome, and what is malformed.
+    outcome, and what is malformed. For examples in words see `example_lines`.
     """
-    if doc is None or ">>>" not in doc:
+    if doc is None:
         return ()
-    import doctest
+    tests, prose = _parsed(doc) if ">>>" in doc else ([], doc)
+    stated = [
+        Example(
+            source=f"{name}({each.arguments})",
+            expected_text=each.outcome,
+            is_stated=True,
+            _source_call=f"_({each.arguments})",
+        )
+        for each in stated_examples(prose, name)
+    ]
+    return (*(_from_doctest(each, name) for each in tests if _binds(each, name)), *stated)
 
-    found = [each for each in _parsed(doc) if each.options.get(doctest.SKIP) is not True]
-    return tuple(_from_doctest(each, name) for each in found if _binds(each, name))
 
+def _parsed(doc: str) -> tuple[list[doctest.Example], str]:
+    """Divide a docstring into its doctests and the rest; of a malformed one, the broken tests are left out.
 
-def _parsed(doc: str) -> list[doctest.Example]:
-    """Parse a docstring; a malformed one example by example, leaving out the broken ones."""
+    A prompt whose line states no outcome below is left in the rest: it may be ``>>> f(2) == 4``.
+    """
     import doctest
 
     try:
-        return doctest.DocTestParser().get_examples(doc)
+        parts = doctest.DocTestParser().parse(doc)
     except ValueError:
         pieces = re.split(r"^(?=[ \t]*>>>)", doc, flags=re.MULTILINE)
-        return [each for piece in pieces if len(pieces) > 2 for each in _parsed(piece)]
+        whole = [_parsed(piece) for piece in pieces if len(pieces) > 2]
+        return [each for tests, _ in whole for each in tests], "\n".join(rest for _, rest in whole)
+    tests = [each for each in parts if isinstance(each, doctest.Example)]
+    kept = [each for each in tests if each.options.get(doctest.SKIP) is not True]
+    rest = [
+        each if isinstance(each, str) else f">>> {each.source}" if each in kept and not each.want else ""
+        for each in parts
+    ]
+    return kept, "\n".join(rest)
 
 
 def _binds(example: doctest.Example, name: str) -> bool:
@@ -228,6 +250,8 @@ def outcome_matches(
         return False
     if not example.is_doctest:
         return same_value(value, example.expected)
+    if example.is_stated:
+        return _reads_as(value, example.expected_text)
     expected = _literal(example.expected_text)
     shown = shown_repr(value) if value_repr is None else value_repr
     # A text that reads as plain data does not match an object with that repr.
@@ -278,6 +302,39 @@ def _text_matches(example: Example, got: str) -> bool:
 
     flags = example.flags | doctest.DONT_ACCEPT_TRUE_FOR_1
     return doctest.OutputChecker().check_output(f"{example.expected_text}\n", f"{got}\n", flags)
+
+
+def _reads_as(value: Any, text: str) -> bool:
+    """Compare a value with the literal *text*; fractions in plain data to the places that are written."""
+    literal = syntax_trees.parse_expression(text).body
+    return same_value(value, ast.literal_eval(literal)) or (
+        _is_plain(value) and _as_written(value, literal, text)
+    )
+
+
+def _as_written(value: Any, literal: ast.expr, text: str) -> bool:
+    match literal:
+        case (ast.List(elts) | ast.Tuple(elts)) as sequence:
+            kind = list if isinstance(sequence, ast.List) else tuple
+            return (
+                type(value) is kind
+                and len(value) == len(elts)
+                and all(_as_written(one, each, text) for one, each in zip(value, elts, strict=True))
+            )
+        case ast.Dict(keys, values):
+            found = {
+                ast.literal_eval(key): each for key, each in zip(keys, values, strict=True) if key is not None
+            }
+            return (
+                type(value) is dict
+                and value.keys() == found.keys()
+                and all(_as_written(value[key], each, text) for key, each in found.items())
+            )
+    expected = ast.literal_eval(literal)
+    if type(expected) is float and type(value) is float and math.isfinite(value):
+        places = re.search(r"\.(\d+)$", ast.get_source_segment(text, literal) or "")
+        return value == expected or (places is not None and round(value, len(places[1])) == expected)
+    return same_value(value, expected)
 
 
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...))

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from agex.agent.registration import is_async
-from agex.contract import Example, TaskSignature, preview
+from agex.contract import ContractError, Example, TaskSignature, preview, same_value
 from agex.errors import DefinitionError, InputError
 
-__all__ = ["Check", "Choose", "Definition", "Inputs", "Terms", "example_inputs", "require_samples"]
+__all__ = [
+    "Check",
+    "Choose",
+    "Definition",
+    "Inputs",
+    "Terms",
+    "example_inputs",
+    "is_meant",
+    "require_samples",
+]
 
 Check: TypeAlias = Callable[[Any, Any], Any]
 """``check(value, inputs)``: returns None or True, or raises or returns a message."""
@@ -115,3 +125,20 @@ def example_inputs(example: Example, signature: TaskSignature) -> dict[str, Any]
         if example.is_doctest:  # it may show what the task refuses
             return None
         raise DefinitionError(f"the example {example.source} does not fit the task: {error}") from error
+
+
+def is_meant(example: Example, signature: TaskSignature) -> bool:
+    """Return whether an example can be one of this task: what is stated in words fits its types, or is prose.
+
+    Raises:
+        Unresolved: an annotation cannot be resolved yet.
+    """
+    if not example.is_stated:
+        return True
+    outcome = ast.literal_eval(example.expected_text)
+    try:
+        return example_inputs(example, signature) is not None and same_value(
+            signature.check_result(outcome), outcome
+        )
+    except ContractError:
+        return False

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from agex.agent.call.terms import Check, Choose, Definition, Terms, example_inputs, require_samples
+from agex.agent.call.terms import Check, Choose, Definition, Terms, example_inputs, is_meant, require_samples
 from agex.agent.registration import is_async
 from agex.agent.task.host_solutions import require_address
 from agex.agent.task.task import AnyTask, AsyncTask, Task
@@ -84,6 +84,7 @@ class TaskDecorator:
         with contextlib.suppress(Unresolved):  # then the first call tells
             for example in examples:
                 example_inputs(example, signature)
+            examples = tuple(each for each in examples if is_meant(each, signature))
         terms = Terms(
             signature=signature,
             checks=self._checks,

@@ -101,7 +101,13 @@ def _example_body(example: Example, signature: TaskSignature, imports: Imports) 
         want, flags = f"{example.expected_text}\n", example.flags
         said = f"repr({source}) + '\\n'"
         return [f"assert doctest.OutputChecker().check_output({want!r}, {said}, {flags})"]
+    if example.is_stated and any(type(each) is float for each in _constants(example.expected_text)):
+        raise NotSource("its fractions are as exact as they are written")
     return [f"assert {source} == {source_of(value, imports)}"]
+
+
+def _constants(source: str) -> list[object]:
+    return [each.value for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Constant)]
 
 
 def _awaited(source: str, signature: TaskSignature) -> str:
