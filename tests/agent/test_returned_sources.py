@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from agex import Agent, Disk, Versioned
+from agex.agent.task import returned_functions
 from agex.sandbox import Policy, Sandbox
 from agex.sandbox.runtime import source_lines
 from agex.sandbox.runtime.source_lines import source_file
@@ -95,6 +96,26 @@ def test_inspect_shows_a_function_of_full_python_as_it_was_written() -> None:
     function = returned("scale", isolation="process", python="full")
     assert inspect.getsource(function) == SCALE
     assert str(inspect.signature(function)) == "(x: int, *, by: int = 2) -> int"
+
+
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_inspect_shows_functions_in_a_returned_container(isolation: Any) -> None:
+    agent = Agent(
+        model=ScriptedModel([f"```python\n{PROGRAM}\ntask_success({{'all': [scale, (1, scale)]}})\n```"]),
+        isolation=isolation,
+    )
+
+    @agent.task
+    def make() -> dict[str, list[Any]]: ...
+
+    first, (_, second) = make()["all"]
+    assert [inspect.getsource(each) for each in (first, second)] == [SCALE, SCALE]
+
+
+def test_a_large_table_is_not_walked_for_functions() -> None:
+    rows = [[number] * 100 for number in range(100_000)]
+    seen = list(returned_functions._first_in(rows))
+    assert len(seen) == 1000
 
 
 def test_a_traceback_shows_the_lines_of_a_returned_function() -> None:

@@ -8,8 +8,10 @@ a source that you would load one from.
 from __future__ import annotations
 
 import functools
+import itertools
 import pickle
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any
@@ -67,13 +69,33 @@ class ReturnedFunction(functools.partial):  # type: ignore[type-arg]
 def handed_over(value: Any, origin: Callable[[], Origin]) -> Any:
     """Return a task's value for the host: a function that the agent wrote as one that can be pickled.
 
-    `inspect` and tracebacks find the lines of functions and methods.
+    `inspect` and tracebacks find the lines of functions and methods, also of those in lists and the like.
     """
-    if type(value) is MethodType and type(value.__func__) is FunctionType:
-        source_lines.show(value.__func__)
+    for each in _first_in(value):
+        function = each.__func__ if type(each) is MethodType else each
+        if type(function) is FunctionType:
+            source_lines.show(function)
     if type(value) is not FunctionType or origins.session_of(value) is None:
         return value
     return _wrapped(value, origin())
+
+
+def _first_in(value: Any) -> Iterator[Any]:
+    """Yield a value and what plain containers in it hold, up to a number: large data holds no functions."""
+    queue = deque([value])
+    for _ in range(_LOOKED_AT):
+        if not queue:
+            return
+        each = queue.popleft()
+        yield each
+        if type(each) in (list, tuple, set, frozenset):
+            queue.extend(itertools.islice(each, _LOOKED_AT - len(queue)))
+        elif type(each) is dict:
+            queue.extend(itertools.islice(each.values(), _LOOKED_AT - len(queue)))
+
+
+_LOOKED_AT = 1000
+"""Objects in a value that may be functions."""
 
 
 def _wrapped(function: FunctionType, origin: Origin) -> ReturnedFunction:
