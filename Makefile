@@ -174,7 +174,11 @@ flips: $(VENV)/.installed-test ## alter every byte of small stores, each found o
 browser-page: $(VENV)/.installed-test+browser $(BROWSER)/.installed ## the page of agex studio in headless Chromium
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
 	@# A site is built and compiled in a fixture: minutes on a busy machine.
-	$(BIN)/python -m pytest -rs -s -o faulthandler_timeout=600 tests/studio tests/browser/test_indexeddb.py
+	@# Pages wait for most of their time, so two at once; those that are timed come alone.
+	$(BIN)/python -m pytest -rs -n 2 -m "not timed" -o faulthandler_timeout=600 $(PAGE_TESTS)
+	$(BIN)/python -m pytest -rs -s -m timed -o faulthandler_timeout=600 $(PAGE_TESTS)
+
+PAGE_TESTS := tests/studio tests/browser/test_indexeddb.py
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -56,7 +56,11 @@ def served_site(folder: Path, *, more: Sequence[str] = (), modules: Sequence[str
             yield json.loads(process.stdout.readline())["address"].rstrip("/")
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(timeout=30)
+            try:
+                process.wait(timeout=30)
+            except subprocess.TimeoutExpired:  # leaving the block would wait without end
+                process.kill()
+                raise
 
 
 class Endpoint(BaseHTTPRequestHandler):

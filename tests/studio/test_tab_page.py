@@ -24,6 +24,7 @@ AIMS = "8 s, 10 s, 1 s"
 """Until the page is ready, until its first answer, and of that after the model's."""
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("load", range(1, 6))
 async def test_the_first_task_is_done_soon(site, model, load):
     model.server.programs = ["answer = 6 * 7\ntask_success(answer)"]

@@ -80,6 +80,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("name", ENDLESS)
 async def test_stop_ends_a_loop_within_two_seconds(site, model, name):
     async with chromium() as browser:
@@ -105,6 +106,7 @@ async def test_stop_ends_a_loop_within_two_seconds(site, model, name):
         assert await page.is_hidden("#alert")
 
 
+@pytest.mark.timed
 async def test_stop_ends_a_call_into_c_with_its_python_and_what_was_committed_stays(site, model):
     from playwright.async_api import expect
 
