@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 from collections.abc import Callable
@@ -81,6 +82,85 @@ def test_an_example_stated_in_words_binds_a_value_and_a_function(level):
         assert initials("ada lovelace") == "AL"
         assert "call:     initials('ada lovelace')" in seen(model)
         assert "got:      'AS'" in seen(model)
+
+
+@LEVELS
+def test_words_are_no_call_of_what_acts(level):
+    charged: list[str] = []
+
+    def charge(name: str) -> str:
+        charged.append(name)
+        return "no"
+
+    agent, _ = scripted("def bill(name): return charge(name)", level=level)
+    agent.fn(charge)
+
+    @agent.task
+    def bill(name: str) -> str:
+        """Charge a customer.
+
+        bill("ada") -> "ok"
+        """
+
+    assert bill("grace") == "no"
+    assert charged == ["grace"]
+
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        lambda agent: agent.module(json),
+        lambda agent: agent.module(np, host_fs_access=True),
+        lambda agent: agent.module(Point(1), name="point"),
+        lambda agent: agent.cls(Point),
+    ],
+)
+def test_words_are_not_tried_where_something_else_is_registered(register):
+    agent, _ = scripted("def size(n): return n")
+    register(agent)
+
+    @agent.task
+    def size(n: int) -> int:
+        """size(1) == 2"""
+
+    assert size(5) == 5
+
+
+def test_words_bind_the_value_for_their_own_inputs_whatever_is_registered():
+    agent, model = scripted("task_success('no')", "task_success('ok')")
+    agent.fn(len)
+
+    @agent.task
+    def bill(name: str) -> str:
+        """bill("ada") -> "ok" """
+
+    assert bill("ada") == "ok"
+    assert 'expected: "ok"' in seen(model)
+
+
+def test_words_are_tried_where_only_libraries_are_registered():
+    agent, model = scripted("def size(n): return n", "def size(n): return n + 1")
+    agent.module(np)
+
+    @agent.task
+    def size(n: int) -> int:
+        """size(1) == 2"""
+
+    assert size(5) == 6
+    assert "call:     size(1)" in seen(model)
+
+
+@LEVELS
+def test_words_may_name_a_file_that_is_not_there(level):
+    agent, _ = scripted(
+        "def rows(path): return 7 if path == 'mine.csv' else len(open(path).read())", level=level
+    )
+
+    @agent.task
+    def rows(path: str) -> int:
+        """rows("sales.csv") == 120"""
+
+    assert rows("mine.csv") == 7
 
 
 def test_words_whose_values_do_not_fit_the_task_are_no_example():

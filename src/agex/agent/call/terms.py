@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from agex.agent.registration import is_async
+from agex.agent.registration import Registration, is_async
 from agex.contract import ContractError, Example, TaskSignature, preview, same_value
 from agex.errors import DefinitionError, InputError
 
@@ -125,6 +125,25 @@ def example_inputs(example: Example, signature: TaskSignature) -> dict[str, Any]
         if example.is_doctest:  # it may show what the task refuses
             return None
         raise DefinitionError(f"the example {example.source} does not fit the task: {error}") from error
+
+
+def tried_examples(terms: Terms, registrations: Iterable[Registration]) -> tuple[Example, ...]:
+    """Return the examples that a function for the task is called with before its value counts.
+
+    Who writes a sentence does not ask for a call that acts on the world. So one that is stated in words is
+    tried only where nothing but libraries is registered. It still binds a value for its inputs.
+    """
+    if all(map(_is_library, registrations)):
+        return terms.examples
+    return tuple(each for each in terms.examples if not each.is_stated)
+
+
+def _is_library(registration: Registration) -> bool:
+    from agex.sandbox.policy import catalog  # with the sandbox: not when agex is imported
+
+    if registration.kind != "module" or registration.permissions:
+        return False
+    return catalog.find(registration.name.partition(".")[0]) is not None
 
 
 def is_meant(example: Example, signature: TaskSignature) -> bool:

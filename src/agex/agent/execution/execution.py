@@ -18,7 +18,7 @@ from agex._interpreter import threads
 from agex.agent.call.acceptance import GOT_CHARS, Acceptance
 from agex.agent.call.call import Call
 from agex.agent.call.host_errors import HostFault
-from agex.agent.call.terms import Inputs, Terms, example_inputs
+from agex.agent.call.terms import Inputs, Terms, example_inputs, tried_examples
 from agex.agent.execution.block_checks import BlockChecks, hides_ending
 from agex.agent.execution.guest_callable import assigns, plain_function, under_name
 from agex.agent.execution.name_bindings import (
@@ -439,7 +439,7 @@ class Execution:
         problem = self._unfit(function)
         if problem is not None:
             return self._seen(result, problem)
-        for example in self.terms.examples:
+        for example in tried_examples(self.terms, self._registrations):
             failure = yield from self._try_example(function, example)
             if failure is not None:
                 return self._seen(result, failure, failed=True)
@@ -491,6 +491,8 @@ class Execution:
             return describe_failure(example, "no value: the call ended the task instead of returning")
         if outcome.stopped is not None:
             raise _unwrapped(outcome.stopped)
+        if example.is_stated and isinstance(outcome.error, OSError):
+            return None  # words may name a file that is not there
         if outcome.error is None:
             built = yield CallGuest(self.terms.signature.check_result, (outcome.value,), {})
             if built.error is None:
