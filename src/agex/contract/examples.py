@@ -313,23 +313,21 @@ def _reads_as(value: Any, text: str) -> bool:
 
 
 def _as_written(value: Any, literal: ast.expr, text: str) -> bool:
-    match literal:
-        case (ast.List(elts) | ast.Tuple(elts)) as sequence:
-            kind = list if isinstance(sequence, ast.List) else tuple
-            return (
-                type(value) is kind
-                and len(value) == len(elts)
-                and all(_as_written(one, each, text) for one, each in zip(value, elts, strict=True))
-            )
-        case ast.Dict(keys, values):
-            found = {
-                ast.literal_eval(key): each for key, each in zip(keys, values, strict=True) if key is not None
-            }
-            return (
-                type(value) is dict
-                and value.keys() == found.keys()
-                and all(_as_written(value[key], each, text) for key, each in found.items())
-            )
+    if isinstance(literal, ast.List | ast.Tuple):
+        kind = list if isinstance(literal, ast.List) else tuple
+        return (
+            type(value) is kind
+            and len(value) == len(literal.elts)
+            and all(_as_written(one, each, text) for one, each in zip(value, literal.elts, strict=True))
+        )
+    if isinstance(literal, ast.Dict):
+        pairs = zip(literal.keys, literal.values, strict=True)
+        found = {ast.literal_eval(key): each for key, each in pairs if key is not None}
+        return (
+            type(value) is dict
+            and value.keys() == found.keys()
+            and all(_as_written(value[key], each, text) for key, each in found.items())
+        )
     expected = ast.literal_eval(literal)
     if type(expected) is float and type(value) is float and math.isfinite(value):
         places = re.search(r"\.(\d+)$", ast.get_source_segment(text, literal) or "")
