@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from agex.errors import StateCorrupt, StateError
+from agex.errors import StateCorrupt, StateError, StateFull
 from agex.state.commits.journal import Draft
 from agex.state.disk.disk import Disk
+from agex.state.kv import pins
 from agex.state.kv.cache import Cache
 from agex.state.kv.memory import Memory
 from agex.state.kv.store import KVStore
@@ -44,6 +45,19 @@ class Forgetful(Memory):
             raise KeyError(key)
         super().remove(key)
 
+    def stage(self, items, *, look=(), then=None):
+        if self.fault == "staged at once":
+            items, then = items | (then or {}), None
+        if self.fault == "looks first":
+            found = self.get_many(look)
+            super().stage(items, then=then)
+            return found
+        return super().stage(items, look=look, then=None if self.fault == "nothing then" else then)
+
+    def unstage(self, key):
+        if self.fault != "stays staged":
+            super().unstage(key)
+
     def cas(self, key, value, expected):
         if self.fault == "cas sets anyway":
             self.set(key, value)
@@ -60,7 +74,18 @@ class Forgetful(Memory):
 
 @pytest.mark.parametrize(
     "fault",
-    ["empty is none", "contains by truth", "no prefix", "twice", "absent is an error", "cas sets anyway"],
+    [
+        "empty is none",
+        "contains by truth",
+        "no prefix",
+        "twice",
+        "absent is an error",
+        "cas sets anyway",
+        "staged at once",
+        "looks first",
+        "nothing then",
+        "stays staged",
+    ],
 )
 def test_the_suite_finds_a_store_that_is_wrong(fault):
     with pytest.raises((AssertionError, KeyError)):
@@ -102,6 +127,37 @@ def test_a_journal_over_a_cache_reads_content_from_memory_and_heads_from_the_sto
     assert [key for key in reads if "/o/c/" not in key] == []
     other = store.journal().commit(Draft(parents=(commit,), time=2.0), branch="main", expect=commit)
     assert journal.branches() == {"main": other}
+
+
+def test_content_that_a_collector_dropped_while_it_was_written_is_written_again():
+    class Collected(Memory):
+        """A collector had said that it drops the content, and does so behind the first step of the writer."""
+
+        def stage(self, items, *, look=(), then=None):
+            found = super().stage(items, look=look, then=then)
+            if "agex/doomed" in found:
+                self.remove_many(["content", "agex/doomed"])
+            return found
+
+    store = Collected()
+    doomed = bytes(16) + pins._short("content")
+    store.set("agex/doomed", doomed)
+    with pins.Pins(store).hold(["content"], look=["branch"], write={"content": b"c"}) as found:
+        assert found == {}
+        assert store.get("content") == b"c"
+    assert list(store.keys()) == ["content"]
+
+
+def test_a_store_that_is_full_keeps_no_pin():
+    class Full(Memory):
+        def stage(self, items, *, look=(), then=None):
+            super().stage(items)
+            raise StateFull("no room")
+
+    store = Full()
+    with pytest.raises(StateFull), pins.Pins(store).hold(["content"], look=[], write={"content": b"c"}):
+        pass
+    assert list(store.keys()) == []
 
 
 def test_a_cache_of_no_size_is_no_cache_and_one_before_a_directory_holds_its_chunks(tmp_path):

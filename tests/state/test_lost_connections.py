@@ -84,7 +84,7 @@ def test_a_connection_that_is_lost_at_any_request_of_a_commit_is_no_conflict(ser
     proxy, open_store = server
     state = begun(open_store)
     requests = requests_of_a_commit(proxy, state)
-    assert requests >= 4
+    assert requests >= 3  # what is staged, the branch, and what is let go of
     errors = 0
     for number in range(1, requests + 3):
         state["n"] = number

@@ -81,9 +81,37 @@ class PostgresStore(KVStore):
     def set_many(self, items: Mapping[str, bytes]) -> None:
         self._set_many(items, "set_many")
 
-    def stage(self, items: Mapping[str, bytes], *, look: Collection[str] = ()) -> dict[str, bytes]:
-        self._set_many(items, "stage")
-        return self.get_many(look) if look else {}
+    def stage(
+        self,
+        items: Mapping[str, bytes],
+        *,
+        look: Collection[str] = (),
+        then: Mapping[str, bytes] | None = None,
+    ) -> dict[str, bytes]:
+        then = then or {}
+        if max(len(items), len(then)) > _BATCH or not self._library.Pipeline.is_supported():
+            self._set_many(items, "stage")
+            found = self.get_many(look) if look else {}
+            self._set_many(then, "stage")
+            return found
+        rows = self._ask(partial(self._stage_together, items, [key.encode() for key in look], then))
+        return {bytes(key).decode(): bytes(value) for key, value in rows}
+
+    def _stage_together(
+        self, items: Mapping[str, bytes], look: list[bytes], then: Mapping[str, bytes], cursor: Any
+    ) -> list[tuple[Any, Any]]:
+        """Send all in one request: the server carries out each statement when the one before is committed."""
+        with cursor.connection.pipeline() as pipeline:
+            rows = cursor.connection.cursor()
+            if items:
+                cursor.execute(self._sql["stage"], _columns(items))
+                pipeline.sync()
+            if look:
+                rows.execute(self._sql["get_many"], (look,))
+            if then:
+                cursor.execute(self._sql["stage"], _columns(then))
+            pipeline.sync()
+            return rows.fetchall() if look else []
 
     def unstage(self, key: str) -> None:
         self._ask(partial(_execute, self._sql["unstage"], ([key.encode()],)))
@@ -93,9 +121,8 @@ class PostgresStore(KVStore):
         # is one statement: a transaction that lost its client would keep the rows from everybody.
         keys = sorted(items)
         for start in range(0, len(keys), _BATCH):
-            batch = keys[start : start + _BATCH]
-            columns = ([key.encode() for key in batch], [bytes(items[key]) for key in batch])
-            self._ask(partial(_execute, self._sql[statement], columns))
+            batch = {key: items[key] for key in keys[start : start + _BATCH]}
+            self._ask(partial(_execute, self._sql[statement], _columns(batch)))
 
     def remove(self, key: str) -> None:
         self.remove_many([key])
@@ -165,6 +192,12 @@ class PostgresStore(KVStore):
 
 def _execute(query: Any, parameters: Any, cursor: Any) -> None:
     cursor.execute(query, parameters)
+
+
+def _columns(items: Mapping[str, bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Return keys and values, in the order of the keys."""
+    keys = sorted(items)
+    return [key.encode() for key in keys], [bytes(items[key]) for key in keys]
 
 
 def _close(connections: list[tuple[int, Any]]) -> None:

@@ -13,6 +13,7 @@ from agex.state.kv.store import KVStore
 __all__ = ["RedisStore"]
 
 _BATCH = 500  # keys of one request
+_TOGETHER = 8 * 1024 * 1024  # bytes that are sent with other steps in one request
 _CAS = """
 local held = redis.call('GET', KEYS[1])
 if (ARGV[1] == '0' and held) or (ARGV[1] == '1' and held ~= ARGV[2]) then return 0 end
@@ -85,15 +86,27 @@ class RedisStore(KVStore):
             with self._translated():
                 self._client.mset({self._key(key): items[key] for key in batch})
 
-    def stage(self, items: Mapping[str, bytes], *, look: Collection[str] = ()) -> dict[str, bytes]:
-        if len(items) + len(look) > _BATCH or not items or not look:
-            return super().stage(items, look=look)
+    def stage(
+        self,
+        items: Mapping[str, bytes],
+        *,
+        look: Collection[str] = (),
+        then: Mapping[str, bytes] | None = None,
+    ) -> dict[str, bytes]:
+        then = then or {}
+        if len(items) + len(look) + len(then) > _BATCH or sum(map(len, then.values())) > _TOGETHER:
+            return super().stage(items, look=look, then=then)
         with self._translated():
-            # One request: the server carries out the second when it has carried out the first.
-            both = self._client.pipeline(transaction=False)
-            both.mset({self._key(key): value for key, value in items.items()})
-            both.mget([self._key(key) for key in look])
-            values = both.execute()[1]
+            # One request: the server carries out each when it has carried out the one before.
+            steps = self._client.pipeline(transaction=False)
+            if items:
+                steps.mset({self._key(key): value for key, value in items.items()})
+            if look:
+                steps.mget([self._key(key) for key in look])
+            if then:
+                steps.mset({self._key(key): value for key, value in then.items()})
+            answers = steps.execute()
+        values = answers[bool(items)] if look else ()
         return {key: value for key, value in zip(look, values, strict=True) if value is not None}
 
     def remove(self, key: str) -> None:

@@ -41,7 +41,7 @@ def check_kvstore(store: KVStore) -> None:
         AssertionError: with what the store does wrong.
     """
     assert not list(store.items()), "The store must be empty to be checked: `items()` yields something."
-    for check in (_single, _many, _prefixes, _removal, _cas, _cas_races, _threads):
+    for check in (_single, _many, _prefixes, _removal, _staged, _cas, _cas_races, _threads):
         try:
             check(store)
         finally:
@@ -101,6 +101,24 @@ def _removal(store: KVStore) -> None:
     store.remove_many(["b", "absent"])
     store.remove_many([])
     assert dict(store.items()) == {"c": b"3"}, "`remove_many` must remove these keys and no others."
+
+
+def _staged(store: KVStore) -> None:
+    for count in (1, 2_500):
+        before = {f"before/{number}": b"%d" % number for number in range(count)}
+        after = {f"after/{number}": b"%d" % number for number in range(count)}
+        found = store.stage(before, look=["before/0", "after/0", "absent"], then=after)
+        assert found == {"before/0": b"0"}, (
+            f"`stage` must read *look* behind *items* and before *then*; it gives {sorted(found)}"
+        )
+        assert store.get_many([*before, *after]) == before | after, "`stage` must set all that it was given."
+        store.remove_many([*before, *after])
+    assert store.stage({}, look=["absent"]) == {}, "`stage` of nothing must read alone."
+    store.stage({"pin": b"1"})
+    assert store.get("pin") == b"1", "`stage` must set without *look* and *then*, too."
+    store.unstage("pin")
+    assert "pin" not in store, "A key must not be `in` the store when it was unstaged."
+    store.unstage("pin")
 
 
 def _cas(store: KVStore) -> None:

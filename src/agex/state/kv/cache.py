@@ -62,8 +62,14 @@ class Cache(KVStore):
     def cas(self, key: str, value: bytes, expected: bytes | None) -> bool:
         return self._store.cas(key, value, expected)
 
-    def stage(self, items: Mapping[str, bytes], *, look: Collection[str] = ()) -> dict[str, bytes]:
-        return self._store.stage(items, look=look)
+    def stage(
+        self,
+        items: Mapping[str, bytes],
+        *,
+        look: Collection[str] = (),
+        then: Mapping[str, bytes] | None = None,
+    ) -> dict[str, bytes]:
+        return self._store.stage(items, look=look, then=then)
 
     def unstage(self, key: str) -> None:
         self._store.unstage(key)

@@ -54,7 +54,8 @@ class KVJournal:
         new |= {chunk_key(address): bytes(content) for address, content in draft.chunks.items()}
         new[commit_key(commit)] = header
         parents, chunks = [*map(commit_key, draft.parents)], [*map(chunk_key, promised)]
-        with self._pins.hold([*new, *parents, *chunks], look=[_BRANCH + branch, *parents]) as found:
+        held, look = [*new, *parents, *chunks], [_BRANCH + branch, *parents]
+        with self._pins.hold(held, look=look, write=new) as found:
             raw = found.get(_BRANCH + branch)
             self._unsure.require_head(branch, self._head(branch, raw), expect)
             for parent, key in zip(draft.parents, parents, strict=True):
@@ -64,9 +65,8 @@ class KVJournal:
                 self._promised -= promised
                 raise StateConflict(
                     "Garbage was collected while this commit was made, and took a chunk that it needs; "
-                    "nothing was written. Commit again."
+                    "the branch was not moved. Commit again."
                 )
-            self._store.stage(new)
             self._swing(branch, raw, commit, expect)
         self._objects.note(objects, commit, header)
         return commit

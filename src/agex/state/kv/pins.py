@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from agex.errors import StateError
@@ -34,24 +34,28 @@ class Pins:
         self._store = store
 
     @contextmanager
-    def hold(self, keys: Collection[str], *, look: Collection[str]) -> Iterator[dict[str, bytes]]:
+    def hold(
+        self, keys: Collection[str], *, look: Collection[str], write: Mapping[str, bytes] | None = None
+    ) -> Iterator[dict[str, bytes]]:
         """Keep keys from the collector until the block ends, those that are yet to be written, too.
 
         Args:
             keys: what the collector must not drop.
             look: keys to read once nothing drops any of them.
+            write: keys to set then.
 
         Yields:
-            Those that have a value.
+            Those of *look* that have a value.
         """
         mine = set(map(_short, keys))
         pin = f"{_PIN}{uuid.uuid4().hex}"
-        found = self._store.stage({pin: b"%d;" % time.time() + b"".join(mine)}, look=(_DOOMED, *look))
+        said = {pin: b"%d;" % time.time() + b"".join(mine)}
         try:
+            found = self._store.stage(said, look=(_DOOMED, *look), then=write)
             notice = found.pop(_DOOMED, None)
             if notice is not None and not mine.isdisjoint(_shorts(notice[16:])):
                 self._wait(mine)
-                found = self._store.get_many(look)
+                found = self._store.stage({}, look=look, then=write)  # it may have dropped what was written
             yield found
         finally:
             # The work of the block is done. A pin that stays is taken for abandoned after a while.

@@ -86,21 +86,32 @@ class KVStore(abc.ABC):
         for key, _ in self.items(prefix):
             yield key
 
-    def stage(self, items: Mapping[str, bytes], *, look: Collection[str] = ()) -> dict[str, bytes]:
-        """Set the value of each key, then read others. A commit does it before its `cas`.
+    def stage(
+        self,
+        items: Mapping[str, bytes],
+        *,
+        look: Collection[str] = (),
+        then: Mapping[str, bytes] | None = None,
+    ) -> dict[str, bytes]:
+        """Set the value of each key, then read others, then set more. A commit does it before its `cas`.
 
-        Override it where both take one request, or where what is set need not be on disk before the next
+        Override it where all that takes one request, or where what is set need not be on disk before the next
         `cas` through this store is: a commit is lost or kept as a whole.
 
         Args:
             items: as `set_many` takes them.
             look: keys that are read once others can see what was set.
+            then: set once those are read.
 
         Returns:
-            The values of those keys that have one.
+            The values of the keys of *look* that have one.
         """
-        self.set_many(items)
-        return self.get_many(look) if look else {}
+        if items:
+            self.set_many(items)
+        found = self.get_many(look) if look else {}
+        if then:
+            self.set_many(then)
+        return found
 
     def unstage(self, key: str) -> None:
         """Take away a key that was staged; where the store is lost just then, it may stay."""
