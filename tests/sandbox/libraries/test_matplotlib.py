@@ -4,6 +4,8 @@ Stopped by: sandbox.libraries.matplotlib.
 """
 
 import copy
+import subprocess
+import sys
 
 import pytest
 
@@ -308,3 +310,31 @@ def label():
 
 def test_show_does_nothing(room):
     assert room("matplotlib", "numpy").run(START + "plt.show()").error is None
+
+
+LATER = """
+import io, sys
+import matplotlib
+from agex.sandbox import Policy, Sandbox
+policy = Policy.default()
+policy.module(matplotlib)
+session = Sandbox(policy).session()
+assert session.run("import io\\nimport matplotlib.pyplot as plt\\nfig = plt.figure()").error is None
+assert "fontTools.subset" not in sys.modules
+lying = '''
+class Format(str):
+    __hash__ = str.__hash__
+    def __eq__(self, other):
+        open("/etc/passwd")
+        return str.__eq__(self, other)
+fig.savefig(io.BytesIO(), format=Format("pdf"))
+'''
+assert session.run(lying).error is not None
+done = session.run("written = io.BytesIO()\\nfig.savefig(written, format='pdf')\\nwritten.getvalue()[:4]")
+print(done.error, done.value, "fontTools.subset" in sys.modules)
+"""
+
+
+def test_what_writes_pdf_is_loaded_by_the_first_figure_that_is_written_so():
+    done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("None b'%PDF' True\n", "")

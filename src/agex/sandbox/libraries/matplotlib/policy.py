@@ -15,9 +15,11 @@ from agex.sandbox.libraries.matplotlib.artists import prepare_artists
 from agex.sandbox.libraries.matplotlib.figures import close, note_figures
 from agex.sandbox.libraries.matplotlib.settings import pyplot_members, settings_members, style_members
 from agex.sandbox.libraries.matplotlib.shared_arrays import lock
+from agex.sandbox.patches import library_caches
 from agex.sandbox.patches.library_caches import hold_zones
 from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.library import Guard, Library, Replacements, less, only
+from agex.sandbox.runtime import audit_hook
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.stdlib.string_format import is_plain_format, read_public, safe_format
 
@@ -157,6 +159,24 @@ def _prepare() -> None:
     hold_folders()
     hold_zones()
     lock()
+    replace(import_module("matplotlib.backend_bases"), "get_registered_canvas_class", _loaded)
+
+
+def _loaded(real: Any) -> Any:
+    """Load the module of a format as the host. That of PDF takes longer than the rest of a first task."""
+    backend_bases: Any = import_module("matplotlib.backend_bases")
+
+    def get_registered_canvas_class(format: Any) -> Any:  # noqa: A002 - matplotlib's name
+        # A text of guest code's own class would be compared, so its methods would run as the host.
+        if asking() is None or type(format) is not str:
+            return real(format)
+        if not isinstance(backend_bases._default_backends.get(format), str):
+            return real(format)
+        found = audit_hook.call_as_host(real, format)
+        library_caches.hold_memoized(("fontTools", "matplotlib"))
+        return found
+
+    return get_registered_canvas_class
 
 
 def _prepare_labels() -> None:
@@ -230,7 +250,6 @@ LIBRARIES = {
         preload=(
             "matplotlib.animation",
             "matplotlib.backends.backend_agg",
-            "matplotlib.backends.backend_pdf",
             "matplotlib.backends.backend_svg",
             "PIL",
             "fontTools",
