@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.sandbox.sides import Native, Refused, Run, Side
+from bench.sandbox.sides import Refused, Run, Side
 
 if TYPE_CHECKING:
     from bench.sandbox.workload import Workload
@@ -52,7 +52,7 @@ def measure(name: str, side: Side, workload: Workload, pairs: int, *, full: bool
     try:
         while True:
             sized = workload.sized(size)
-            native, run = Native().prepare(sized.source), side.prepare(sized.source)
+            native, run = side.beside().prepare(sized.source), side.prepare(sized.source)
             expected, answer = native(), run()
             if answer != expected:
                 reason = f"gives {str(answer)[:60]} for {str(expected)[:60]}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 from bench.sandbox import registrations
@@ -34,23 +35,37 @@ class Side(ABC):
         """Return seconds by which plain ``exec`` beside this side is timed."""
         return self.clock()
 
+    def beside(self) -> Native:
+        """Return what this side is compared with."""
+        return Native()
+
     @abstractmethod
     def prepare(self, source: str) -> Run:
         """Make ready to run *source*."""
 
 
 class Native(Side):
-    """Plain ``exec`` of compiled code."""
+    """Plain ``exec``.
+
+    Args:
+        compiles: each run compiles its source, too.
+    """
+
+    def __init__(self, *, compiles: bool = False) -> None:
+        self._compiles = compiles
 
     def prepare(self, source: str) -> Run:
-        code = compile(source, "<bench>", "exec", dont_inherit=True)
+        code = self._code(source)
 
         def run() -> Any:
             namespace: dict[str, Any] = {"__name__": "__main__"}
-            exec(code, namespace)  # noqa: S102 - the yardstick
+            exec(self._code(source) if self._compiles else code, namespace)  # noqa: S102 - the yardstick
             return namespace["result"]
 
         return run
+
+    def _code(self, source: str) -> CodeType:
+        return compile(source, "<bench>", "exec", dont_inherit=True)
 
 
 class Agex(Side):
@@ -87,8 +102,9 @@ class Agex(Side):
 class Full(Side):
     """Full Python at level ``kernel``, in a session that stays open: each run is an action of it.
 
-    The processor time is that of the worker, its part of the action included. What the way to the worker and
-    back takes is measured by `bench.isolation`.
+    The processor time is that of the worker, its part of the action included. An action is source, so plain
+    CPython compiles it in each run, too. What the way to the worker and back takes is measured by
+    `bench.isolation`.
     """
 
     def __init__(self) -> None:
@@ -103,6 +119,9 @@ class Full(Side):
 
     def plain_clock(self) -> float:
         return time.process_time()
+
+    def beside(self) -> Native:
+        return Native(compiles=True)
 
     def prepare(self, source: str) -> Run:
         return lambda: self._done(source)
