@@ -472,6 +472,10 @@ def _connected(url: str | None) -> tuple[Any, str]:
     try:
         _require_listener(address)
         client = docker.DockerClient(**settings, version=_API)
+        if address.removeprefix("http+").startswith("unix:"):
+            # No proxy leads to a socket. Looking for one would read the environment, which the program may be
+            # changing just then, in the thread that removes containers.
+            client.api.trust_env = False
         client.ping()
     except Exception as error:
         raise IsolationUnavailable(

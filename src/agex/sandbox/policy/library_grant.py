@@ -14,7 +14,7 @@ from agex.sandbox.classes import sealed_classes
 from agex.sandbox.patches import library_caches
 from agex.sandbox.policy.library import guarded
 from agex.sandbox.policy.library_members import named
-from agex.sandbox.policy.module_grant import ModuleGrant, Pattern, blank, handed_out, make_for_each
+from agex.sandbox.policy.module_grant import ModuleGrant, Pattern, handed_out, make_for_each
 from agex.sandbox.runtime import audit_hook
 
 if TYPE_CHECKING:
@@ -92,19 +92,15 @@ class LibraryGrant(ModuleGrant):
         real = importlib.import_module(full)
         prepare(self.library)
         _hold(self.library)
-        copy = self._copies[full] = blank(real.__name__, real.__doc__)
-        is_whole = False
-        try:
+
+        def fill(copy: types.ModuleType) -> None:
             vars(copy).update(self._granted(real, full))
             if make := self.library.own.get(self._path(full)):
                 make_for_each(copy, make)
             if public := getattr(real, "__all__", None):
                 vars(copy)["__all__"] = [name for name in public if name in vars(copy)]
-            is_whole = True
-        finally:
-            if not is_whole:  # a limit struck, or the stack was used up: the next call begins anew
-                del self._copies[full]
-        return copy
+
+        return self._made_once(full, real, fill)
 
     def _granted(self, real: types.ModuleType, full: str) -> Iterator[tuple[str, Any]]:
         """Return the members of a module, as guest code gets them."""

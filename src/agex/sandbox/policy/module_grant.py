@@ -12,6 +12,7 @@ import functools
 import importlib
 import importlib.util
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -112,6 +113,8 @@ class ModuleGrant:
         self.gives_way = gives_way
         self._without = without
         self._copies: dict[str, types.ModuleType] = {}
+        self._unfinished: dict[str, types.ModuleType] = {}
+        self._making = threading.RLock()
         self.module_name = module if isinstance(module, str) else module.__name__
         self.root = self.module_name.partition(".")[0]
         has_templates = self.root in _FORMATTING and not self.is_for_each_session
@@ -179,13 +182,40 @@ class ModuleGrant:
         return matches(whole, f"{home}.{name}") or (is_below and matches(self._exclude, f"{below}{name}"))
 
     def _copy_of(self, module: types.ModuleType) -> types.ModuleType:
-        copy = self._copies.get(module.__name__)
-        if copy is None:
+        def fill(copy: types.ModuleType) -> None:
             if self._templates is not None:
                 self._templates.hold_templates(self.root)
-            copy = self._copies[module.__name__] = blank(module.__name__, module.__doc__)
             vars(copy).update(self._members(module))
-        return copy
+
+        return self._copies.get(module.__name__) or self._made_once(module.__name__, module, fill)
+
+    def _made_once(
+        self, name: str, module: types.ModuleType, fill: Callable[[types.ModuleType], None]
+    ) -> types.ModuleType:
+        """Return the copy of a module, made if there is none: whole, and one for all threads.
+
+        Modules lead to each other in circles, so those that are being made are known to the thread that makes
+        them. The others see them once all are whole. If making fails, where a limit strikes or the stack is
+        used up, none of them is kept, and the next call begins anew.
+        """
+        with self._making:
+            copy = self._copies.get(name) or self._unfinished.get(name)
+            if copy is not None:
+                return copy
+            is_outermost = not self._unfinished
+            copy = self._unfinished[name] = blank(module.__name__, module.__doc__)
+            is_whole = False
+            try:
+                fill(copy)
+                is_whole = True
+            finally:
+                if is_outermost:
+                    if is_whole:
+                        self._copies.update(self._unfinished)
+                    self._unfinished.clear()
+                elif not is_whole:
+                    del self._unfinished[name]
+            return copy
 
     def _members(self, module: types.ModuleType) -> Iterator[tuple[str, Any]]:
         public = getattr(module, "__all__", ())
