@@ -1,4 +1,7 @@
-"""Copies of modules for guest code are whole, and one for all threads."""
+"""Copies of modules for guest code are whole, and one for all threads.
+
+Stopped by: sandbox.policy.module_grant.
+"""
 
 from __future__ import annotations
 
