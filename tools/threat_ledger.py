@@ -42,6 +42,7 @@ PATTERNS = (
 NO_ATTACKS = {
     "tests/sandbox/test_everyday.py": "everyday programs do what they do in CPython",
     "tests/sandbox/stdlib/test_everyday_errors.py": "everyday errors are those of CPython",
+    "tests/sandbox/policy/test_module_copies.py": "modules are copied whole, and once for all threads",
     "tests/isolation/test_agents.py": "tasks in a worker do what they do in process",
     "tests/isolation/test_module_sources.py": "files that a container is given",
     "tests/isolation/test_conformance.py": "the levels run the same code",

@@ -1,7 +1,4 @@
-"""Copies of modules for guest code are whole, and one for all threads.
-
-Stopped by: sandbox.policy.module_grant.
-"""
+"""Copies of modules for guest code are whole, and one for all threads."""
 
 from __future__ import annotations
 
