@@ -10,6 +10,8 @@ from threading import Event
 import pytest
 
 from agex._interpreter.threads import CAN_START
+from agex.sandbox.policy import library_grant
+from agex.sandbox.policy.library import Library, only
 from agex.sandbox.policy.module_grant import ModuleGrant
 
 
@@ -46,6 +48,28 @@ def test_a_thread_sees_no_copy_that_another_is_still_making() -> None:
     assert one is other
     assert names == others
     assert {"first", "second"} <= set(names)
+
+
+@pytest.mark.skipif(not CAN_START, reason="a browser tab has one thread")
+def test_a_library_that_another_thread_prepares_is_waited_for() -> None:
+    begun, go_on, is_prepared = Event(), Event(), Event()
+
+    def prepare_once() -> None:
+        if begun.is_set():
+            return  # as where stand-ins are in place already
+        begun.set()
+        assert go_on.wait(30)
+        is_prepared.set()
+
+    library = Library(name="json", modules={"": only("loads")}, prepare=prepare_once)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(library_grant.prepare, library)
+        assert begun.wait(30)
+        second = pool.submit(lambda: (library_grant.prepare(library), is_prepared.is_set()))
+        wait([second], timeout=0.3)  # it must not get there
+        go_on.set()
+        first.result()
+        assert second.result() == (None, True)
 
 
 def test_a_copy_that_failed_halfway_is_made_anew() -> None:

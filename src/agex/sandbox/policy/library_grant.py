@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
+import threading
 import types
 from collections.abc import Iterator
 from contextlib import suppress
@@ -206,13 +207,19 @@ def prepare(library: Library) -> None:
 
 
 def _prepare(library: Library) -> None:
-    library.prepare()
-    for name in (library.name, *library.preload):
-        with suppress(ImportError):
-            importlib.import_module(name)
-    _hold(library)
+    with _PREPARING:
+        library.prepare()
+        for name in (library.name, *library.preload):
+            with suppress(ImportError):
+                importlib.import_module(name)
+        _hold(library)
 
 
 def _hold(library: Library) -> None:
     """Hold the caches of modules that were loaded since: they keep no guest objects."""
-    library_caches.hold_memoized((library.name, *library.brings, *library.preload))
+    with _PREPARING:
+        library_caches.hold_memoized((library.name, *library.brings, *library.preload))
+
+
+_PREPARING = threading.RLock()
+"""Held while libraries are prepared: a thread that comes second waits until all is in place."""
