@@ -472,6 +472,34 @@ def test_what_a_module_does_as_it_is_loaded_stays(tmp_path, monkeypatch):
         sys.modules.pop("agex_test_loaded", None)
 
 
+def test_what_a_module_does_as_it_is_loaded_stays_while_another_run_is_on(tmp_path, monkeypatch):
+    (tmp_path / "agex_test_loaded.py").write_text(
+        "import logging\nlogging.getLogger('agex.tests.process_state').setLevel(35)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    begun, over = threading.Event(), threading.Event()
+
+    def wait():
+        begun.set()
+        assert over.wait(20)
+
+    other = calling("wait()", wait=wait)
+    other.start()
+    assert begun.wait(20)
+    run = calling("load()", load=lambda: __import__("agex_test_loaded").__name__)
+    try:
+        run.start()
+        run.join()
+        over.set()
+        other.join()
+        assert "agex_test_loaded" in sys.modules
+        assert LOGGER.level == 35
+    finally:
+        over.set()
+        LOGGER.setLevel(logging.NOTSET)
+        sys.modules.pop("agex_test_loaded", None)
+
+
 def test_a_run_within_a_run_puts_back_what_it_found():
     def inner():
         assert exec_with(SNS + "sns.set_theme(rc={'lines.linewidth': 3})", sns).error is None

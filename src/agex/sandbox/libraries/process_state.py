@@ -122,6 +122,8 @@ _LOCK = threading.RLock()
 _AROUND: ContextVar[SavedSettings | None] = ContextVar("agex_process_state", default=None)
 _WORKING: ContextVar[bool] = ContextVar("agex_host_changes", default=False)
 """Whether changes in this context are made by the host."""
+_IS_LOADING: ContextVar[bool] = ContextVar("agex_loads_module", default=False)
+"""Whether a module is being loaded in this context, with those that it imports."""
 
 
 def hold() -> SavedSettings:
@@ -165,22 +167,23 @@ def _note_seed(name: str, put: Callable[[Any], object], state: Any) -> None:
 
 
 @contextlib.contextmanager
-def staying(*, loads: bool = False) -> Iterator[None]:
-    """Keep the changes that are made in the block, unless another run may have made them.
-
-    Args:
-        loads: whether a module is loaded in the block, which happens once: its changes are kept in any case.
-    """
+def staying() -> Iterator[None]:
+    """Keep the changes that are made in the block, unless another run may have made them."""
     if not _HELD or _WORKING.get():
         yield
         return
-    is_alone = loads or not _others()
-    before, token = (_now() if is_alone else None), _WORKING.set(True)
+    with _kept_while(lambda: not _others()):
+        yield
+
+
+@contextlib.contextmanager
+def _kept_while(may_stay: Callable[[], bool]) -> Iterator[None]:
+    before, token = (_now() if may_stay() else None), _WORKING.set(True)
     try:
         yield
     finally:
         _WORKING.reset(token)
-        after = before if before is None or not (loads or not _others()) else _now()
+        after = _now() if before is not None and may_stay() else before
         if before is not None and after is not None and after is not before:
             with _LOCK:
                 for noted in {id(each.noted): each.noted for each in _HELD}.values():
@@ -235,11 +238,14 @@ _KEPT: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
 
 
 class _Loading:
-    """Finds modules as the other finders do, and keeps the changes that they make while they are loaded."""
+    """Finds modules as the other finders do, and keeps the changes that they make while they are loaded.
+
+    A module is loaded once, so they are kept in any case: also in a function of the host whose own are not.
+    """
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return the spec of a module; None where no run is on."""
-        if _WORKING.get() or not _HELD:
+        """Return the spec of a module; None where no run is on, and within the load of another module."""
+        if _IS_LOADING.get() or not _HELD:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
@@ -253,8 +259,12 @@ class _Loading:
 
 def _load(loader: Any, module: types.ModuleType) -> None:
     del vars(loader)["exec_module"]  # it is the one of the class again
-    with staying(loads=True):
-        loader.exec_module(module)
+    token = _IS_LOADING.set(True)
+    try:
+        with _kept_while(lambda: bool(_HELD)):
+            loader.exec_module(module)
+    finally:
+        _IS_LOADING.reset(token)
 
 
 _LOADING: Any = _Loading()
